@@ -35,6 +35,7 @@ import attrs
 import trio
 
 from . import _text
+from ._suggestions import describe
 from .errors import TrioformerError
 
 __all__ = ["run"]
@@ -159,8 +160,7 @@ class _Program:
         if returned is None:
             return 0
         if not isinstance(returned, int) or isinstance(returned, bool):
-            kind = type(returned).__name__
-            raise TypeError(f"a program must return its exit code, an int, or None for 0, not a {kind}")
+            raise TypeError(f"a program must return its exit code, an int, or None for 0, not {describe(returned)}")
         if not 0 <= returned <= MAX_CODE:
             raise ValueError(f"an exit code must be between 0 and {MAX_CODE}, not {returned}")
         return returned

@@ -35,9 +35,10 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return next(iter(difflib.get_close_matches(snake, names, n=1, cutoff=0.7)), "")
 
 
-def with_article(cls: type[Any]) -> str:
-    """Return the name of a class, preceded by "a" or "an"."""
-    return f"{'an' if cls.__name__[0] in 'AEIOUaeiou' else 'a'} {cls.__name__}"
+def with_article(named: type[Any] | str) -> str:
+    """Return the name of a class or kind, preceded by "a" or "an"."""
+    name = named if isinstance(named, str) else named.__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 def describe(value: object) -> str:

@@ -226,7 +226,7 @@ def test_unstructured_kind_accepts_the_parts_of_a_resource() -> None:
 
 def test_a_model_that_would_be_merged_into_an_object_is_refused() -> None:
     obj = from_dict(Widget, widget(a="b"))
-    with pytest.raises(TypeError, match="metadata must be a mapping, not a ObjectMeta; pass a mapping with None"):
+    with pytest.raises(TypeError, match="metadata must be a mapping, not an ObjectMeta; pass a mapping with None"):
         obj.merge({"metadata": ObjectMeta(labels={"a": "b"})})
 
 

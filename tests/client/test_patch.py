@@ -12,7 +12,7 @@ from tests.support.scripted_http import InMemory, response
 from trioformer import Client, open_client
 from trioformer.client._patch import patch_content
 from trioformer.errors import InvalidError, UnsupportedMediaTypeError
-from trioformer.models import Quantity, from_dict
+from trioformer.models import ObjectMeta, Quantity, from_dict
 from trioformer.models.apps_v1 import Deployment, DeploymentStatus
 from trioformer.models.core_v1 import Container, EnvVar, Pod, ResourceRequirements
 from trioformer.testing import APIServer
@@ -101,7 +101,7 @@ async def test_a_patch_that_is_not_of_its_type_is_not_sent(api_server: APIServer
         ({"spec": {}}, "json", "a JSON patch must be a sequence of operations, not a dict"),
         (["remove"], "json", "an operation of a JSON patch must be a mapping, not a str"),
         ([{"op": "remove", "path": "/spec"}], "merge", "a merge patch must be a mapping, not a list; .*'json'"),
-        (None, "merge", "a merge patch must be a mapping, not a NoneType"),
+        (None, "merge", "a merge patch must be a mapping, not None"),
     ]:
         with pytest.raises(TypeError, match=message):
             await client.api(Deployment, "default").patch("web", patch, patch_type=patch_type)
@@ -115,6 +115,7 @@ async def test_a_typed_object_that_would_be_merged_is_refused_with_the_call_that
     api_server: APIServer, client: Client
 ) -> None:
     for patch, what, call in [
+        ({"metadata": ObjectMeta()}, "'metadata' of a {} patch must be a mapping, not an ObjectMeta", "replace"),
         ({"status": STATUS}, "'status' of a {} patch must be a mapping, not a DeploymentStatus", "replace_status"),
         ({"status": {"x": {"y": STATUS}}}, "'status.x.y' of a {} patch must be", "replace_status"),
         (Deployment(status=STATUS), "a {} patch must be a mapping, not a Deployment", "replace"),
@@ -137,7 +138,7 @@ async def test_a_typed_item_of_a_strategic_patch_is_refused(api_server: APIServe
         with pytest.raises(TypeError) as caught:
             await client.api(Deployment, "default").patch("web", patch, patch_type="strategic")
         text = str(caught.value)
-        assert text.startswith(f"'spec.template.spec.containers{where}' of a strategic patch must be a mapping, not a ")
+        assert text.startswith(f"'spec.template.spec.containers{where}' of a strategic patch must be a mapping, not a")
         assert not api_server.requests
 
 

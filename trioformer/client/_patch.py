@@ -39,9 +39,8 @@ def patch_content(patch: object, patch_type: PatchType) -> tuple[bytes, str]:
     else:
         _check_merged(patch, patch_type)
         if not isinstance(patch, Mapping):
-            given = type(patch).__name__
             hint = "use patch_type='json' for operations"
-            raise TypeError(f"a {patch_type} patch must be a mapping, not a {given}; {hint}")
+            raise TypeError(f"a {patch_type} patch must be a mapping, not {describe(patch)}; {hint}")
     return dumps(plain(patch)), media_type
 
 
@@ -53,16 +52,15 @@ def _check_merged(patch: object, patch_type: PatchType) -> None:
     what = f"{where!r} of a {patch_type} patch" if where else f"a {patch_type} patch"
     call = "replace_status()" if where.partition(".")[0] == "status" else "replace()"
     raise TypeError(
-        f"{what} must be a mapping, not a {type(model).__name__}, because a model cannot mark a field as removed; "
+        f"{what} must be a mapping, not {describe(model)}, because a model cannot mark a field as removed; "
         f"call {call} with the object, or pass a mapping with None for each field to remove"
     )
 
 
 def _check_operations(patch: object) -> None:
     if not isinstance(patch, Sequence) or isinstance(patch, str | bytes | bytearray):
-        given = type(patch).__name__
         hint = "use patch_type='merge' or 'strategic' for a mapping"
-        raise TypeError(f"a JSON patch must be a sequence of operations, not a {given}; {hint}")
+        raise TypeError(f"a JSON patch must be a sequence of operations, not {describe(patch)}; {hint}")
     for operation in patch:
         if not isinstance(operation, Mapping):
             raise TypeError(f"an operation of a JSON patch must be a mapping, not {describe(operation)}")

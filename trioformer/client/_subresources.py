@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from .._suggestions import with_article
 from ..models import (
     KubernetesObject,
     Model,
@@ -104,7 +105,7 @@ def body_in(response: Response, sent: M, *, method: str, where: str) -> M:
     if found not in ("", expected):
         if isinstance(sent, Unstructured):
             return made_by(response, sent, resource_of(type(sent)), found, where)
-        raise unexpected_response(response, where, f"{shown_kind(found)}, not a {expected}", method=method)
+        raise unexpected_response(response, where, f"{shown_kind(found)}, not {with_article(expected)}", method=method)
     try:
         text_in(response.body)  # raises this Python version's error for too many levels
         return from_json(cls, response.body)

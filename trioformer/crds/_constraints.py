@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from .._suggestions import describe
 from ._facts import Rule, Schema
 
 __all__ = ["JSONSchema", "add_facts", "check_list_type", "violation"]
@@ -98,7 +99,7 @@ def merged(*facts: Schema) -> Schema:
 
 def _rule(rule: object, fail: Fail) -> JSONSchema:
     if not isinstance(rule, Rule):
-        raise fail(f"a rule must be a Rule, not a {type(rule).__name__}; write Rule(…)")
+        raise fail(f"a rule must be a Rule, not {describe(rule)}; write Rule(…)")
     return rule.to_json()
 
 

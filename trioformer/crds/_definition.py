@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias, TypeGuard
 
+from .._suggestions import describe
 from ..models import KubernetesObject, ResourceInfo, from_dict, resource_of, to_dict
 from ..models.apiextensions_v1 import CustomResourceConversion, CustomResourceDefinition
 from ._constraints import JSONSchema
@@ -215,7 +216,7 @@ def _selectable_fields(cls: Kind, facts: CustomResource, schema: JSONSchema) -> 
 
 def _column(cls: Kind, column: PrinterColumn, schema: JSONSchema) -> dict[str, object]:
     if not isinstance(column, PrinterColumn):
-        raise problem(cls, None, f"a column must be a PrinterColumn, not a {type(column).__name__}")
+        raise problem(cls, None, f"a column must be a PrinterColumn, not {describe(column)}")
     kind: str | None = column.type
     if kind is None:
         kind = _type_at(cls, column, schema)

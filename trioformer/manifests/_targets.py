@@ -8,6 +8,7 @@ from typing import Any, Final, cast, final
 
 import attrs
 
+from .._suggestions import describe
 from ..client import Api, Client
 from ..errors import ConnectionFailedError, ManifestError, TrioformerError, UnauthorizedError
 from ..errors._internal import ManifestFailure, ManifestProblem
@@ -139,7 +140,7 @@ async def find_targets(
 
 def _made_by_program(obj: object) -> Manifest:
     if not isinstance(obj, KubernetesObject):
-        raise TypeError(f"a manifest must be a Manifest from load_manifests() or an object, not a {type(obj).__name__}")
+        raise TypeError(f"a manifest must be a Manifest from load_manifests() or an object, not {describe(obj)}")
     return Manifest(object=obj)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast, overload
 
+from .._suggestions import describe, with_article
 from ..errors import DecodeError
 from . import _lazy, _serde
 from ._classes import frozen_model
@@ -93,8 +94,9 @@ class Unstructured(_WithMembers):
         """
         kind = type(self).__name__
         if (found := find_model(patch)) is not None:
-            problem = f"{found[0] or 'the patch'} must be a mapping, not a {type(found[1]).__name__}"
-            raise TypeError(f"cannot merge into a {kind}: {problem}; pass a mapping with None for each field to remove")
+            problem = f"{found[0] or 'the patch'} must be a mapping, not {describe(found[1])}"
+            what = f"cannot merge into {with_article(kind)}"
+            raise TypeError(f"{what}: {problem}; pass a mapping with None for each field to remove")
         try:
             data = _merged(_lazy.encode(self), _as_mapping(_serde.plain(patch)))
         except _serde.FAULTS as error:
@@ -203,7 +205,7 @@ def _unpickled(resource: ResourceInfo, data: bytes) -> KubernetesObject:
 
 def _as_mapping(value: object) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
-        raise TypeError(f"a merge patch must be a mapping, not a {type(value).__name__}")
+        raise TypeError(f"a merge patch must be a mapping, not {describe(value)}")
     return cast("Mapping[str, object]", value)
 
 

@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import attrs
 
-from .._suggestions import describe
+from .._suggestions import describe, with_article
 from .._text import quoted
 from ._lazy import evolve
 from ._plain import from_dict
@@ -194,7 +194,7 @@ def _as(model: type[Any], condition: object) -> Any:
     if isinstance(condition, Mapping):
         return from_dict(model, condition)
     raise TypeError(
-        f"a condition must be a {model.__name__}, not {describe(condition)}; "
+        f"a condition must be {with_article(model)}, not {describe(condition)}; "
         f"pass model={condition.__class__.__name__} for conditions of that class"
     )
 

@@ -13,6 +13,7 @@ import attrs
 import httpx
 import trio
 
+from .._suggestions import describe
 from ..client import Client
 from ..kubeconfig import ClusterConfig
 from ..models import KubernetesObject, ResourceInfo, resource_of
@@ -267,7 +268,7 @@ class APIServer:
             TypeError: The patch contains a model object, whose unset fields cannot be merged.
         """
         if (found := find_model(patch)) is not None:
-            problem = f"{found[0] or 'the patch'} must be a mapping, not a {type(found[1]).__name__}"
+            problem = f"{found[0] or 'the patch'} must be a mapping, not {describe(found[1])}"
             raise TypeError(f"patch {name}: {problem}; call replace() with the object, or pass a mapping with None")
         with as_status_errors(f"patch {name}"):
             served = find_kind(self._kinds, kind)
