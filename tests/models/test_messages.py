@@ -185,7 +185,7 @@ def test_a_null_time_in_a_map_raises_in_both_encodings() -> None:
     data = {"metadata": {"name": "a"}, "status": {"disruptedPods": {"p": None}}}
     budget = model_of(PodDisruptionBudget, to_message(data, wire_type("policy_v1", "PodDisruptionBudget")))
     for each in (budget, from_dict(PodDisruptionBudget, data)):
-        with pytest.raises(DecodeError, match="disrupted_pods"):
+        with pytest.raises(DecodeError, match=r"disrupted_?[pP]ods"):
             _ = each.status.disrupted_pods
     assert budget == from_dict(PodDisruptionBudget, to_dict(budget))
 

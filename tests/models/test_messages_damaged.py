@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+import sys
 from typing import Any
 
 import pytest
@@ -31,9 +33,14 @@ def error_of(read: Any) -> str:
     return text
 
 
+def place_of(read: Any) -> str:
+    """Return the object and the path in the error of a read."""
+    return error_of(read).removeprefix("cannot decode ").rpartition(": ")[0]
+
+
 def test_a_damaged_level_is_an_error_of_its_fields_and_of_no_others() -> None:
     broken = pod(b"\x7f", tagged(1, b"Running"))
-    assert error_of(lambda: broken.spec.node_name).startswith("cannot decode PodSpec.node_name: ")
+    assert place_of(lambda: broken.spec.node_name) == "Pod shop/a: spec.nodeName"
     assert broken.status is not None
     assert broken.status.phase == "Running"
     assert (broken.name, broken.key, broken.metadata.name) == ("a", "shop/a", "a")
@@ -42,29 +49,79 @@ def test_a_damaged_level_is_an_error_of_its_fields_and_of_no_others() -> None:
 def test_a_damaged_field_is_an_error_and_its_neighbours_are_read() -> None:
     name = tagged(10, b"node-1")
     for field, read, path in [
-        (tagged(4, b"xx"), lambda spec: spec.termination_grace_period_seconds, "termination_grace_period_seconds"),
-        (b"\x18\x07", lambda spec: spec.restart_policy, "restart_policy"),
-        (b"\x70\x07", lambda spec: spec.security_context, "security_context"),
-        (tagged(7, tagged(1, b"k") + b"\x10\x01"), lambda spec: spec.node_selector, "node_selector"),
-        (tagged(7, b"\x0f"), lambda spec: spec.node_selector, "node_selector"),
+        (tagged(4, b"xx"), lambda spec: spec.termination_grace_period_seconds, "terminationGracePeriodSeconds"),
+        (b"\x18\x07", lambda spec: spec.restart_policy, "restartPolicy"),
+        (b"\x70\x07", lambda spec: spec.security_context, "securityContext"),
+        (tagged(7, tagged(1, b"k") + b"\x10\x01"), lambda spec: spec.node_selector, "nodeSelector"),
+        (tagged(7, b"\x0f"), lambda spec: spec.node_selector, "nodeSelector"),
     ]:
         spec = pod(field + name).spec
-        assert error_of(lambda read=read, spec=spec: read(spec)).startswith(f"cannot decode PodSpec.{path}: ")
+        assert place_of(lambda read=read, spec=spec: read(spec)) == f"Pod shop/a: spec.{path}"
         assert spec.node_name == "node-1"
         assert spec.host_network is None
+        assert place_of(lambda read=read, spec=spec: read(spec)) == f"Pod shop/a: spec.{path}"
+
+
+GOOD, BAD = (tagged(1, b"web") + tagged(7, tagged(1, b"A") + value) for value in (b"", b"\x1a\x7f"))
 
 
 def test_damage_deep_inside_is_found_where_it_is_read() -> None:
-    broken = pod(tagged(2, tagged(1, b"web") + tagged(3, b"a") + b"\x2a\x7f") + tagged(10, b"node-1"))
+    broken = pod(tagged(2, GOOD) + tagged(2, BAD + b"\x2a\x7f") + tagged(10, b"node-1"))
     assert broken.spec.node_name == "node-1"
-    assert len(broken.spec.containers) == 1
-    assert "Container.name" in error_of(lambda: broken.spec.containers[0].name)
+    assert len(broken.spec.containers) == 2
+    assert place_of(lambda: broken.spec.containers[1].name) == "Pod shop/a: spec.containers[1].name"
+
+
+def test_a_damaged_part_names_its_object_and_path_in_each_use() -> None:
+    broken = pod(tagged(2, GOOD) + tagged(2, BAD) + tagged(10, b"node-1") + tagged(20, BAD + tagged(7, b"\x7f")))
+    spec, wanted = broken.spec, "Pod shop/a: spec.containers[1].env[0].value"
+    (_, container), (initial,) = spec.containers, spec.init_containers
+    changed = spec.evolve(node_name="node-2")
+    for read in (
+        lambda: broken.spec.containers[1].env[0].value,
+        lambda: container.env[0].value,
+        lambda: changed.containers[1].env[0].value,
+        lambda: container.env[0].evolve(name="B").value,
+        lambda: broken.evolve(spec=changed).spec.containers[1].env[0].value,
+        lambda: broken.evolve(status=None).spec.containers[1].env[0].value,
+        lambda: copy.deepcopy(broken).spec.containers[1].env[0].value,
+        lambda: pickle.loads(pickle.dumps(broken)).spec.containers[1].env[0].value,
+        lambda: Pod(spec=spec).spec.containers[1].env[0].value,
+    ):
+        assert place_of(read) == wanted
+    assert place_of(lambda: initial.env[1].value) == "Pod shop/a: spec.initContainers[0].env[1].value"
+    unpickled = pickle.loads(pickle.dumps(spec))
+    assert place_of(lambda: unpickled.containers[1].env[0].value) == "PodSpec: containers[1].env[0].value"
+
+
+def test_a_damaged_value_of_a_map_is_named_without_its_key() -> None:
+    entry = tagged(1, b"cpu") + tagged(2, b"\x7f")
+    broken = pod(tagged(2, GOOD + tagged(8, tagged(1, entry))))
+    assert place_of(lambda: broken.spec.containers[0].resources.limits) == (
+        "Pod shop/a: spec.containers[0].resources.limits"
+    )
+    assert place_of(lambda: to_dict(broken)) == "Pod shop/a: spec.containers[0].resources.limits[…]"
+
+
+def test_a_part_that_is_decoded_does_not_keep_the_bytes_of_its_object() -> None:
+    whole = pod(tagged(2, tagged(1, b"web") + tagged(3, b"a")))
+    counts = [sys.getrefcount(whole._origin)]
+    container = whole.spec.containers[0]
+    counts.append(sys.getrefcount(whole._origin))
+    _ = whole.spec.node_name, container.name, container.args
+    counts.append(sys.getrefcount(whole._origin))
+    assert counts[0] == counts[2] < counts[1]
 
 
 def test_json_of_a_damaged_object_is_an_error() -> None:
-    for broken in (pod(b"\x7f"), pod(tagged(2, b"\x7f")), pod(tagged(4, b"xx"))):
+    for broken, path in (
+        (pod(b"\x7f"), "spec"),
+        (pod(tagged(2, GOOD) + tagged(2, b"\x7f")), "spec.containers[1]"),
+        (pod(tagged(2, BAD)), "spec.containers[0].env[0]"),
+        (pod(tagged(4, b"xx")), "spec.terminationGracePeriodSeconds"),
+    ):
         for convert in (to_dict, encode):
-            assert error_of(lambda broken=broken, convert=convert: convert(broken)).startswith("cannot decode Pod: ")
+            assert place_of(lambda broken=broken, convert=convert: convert(broken)) == f"Pod shop/a: {path}"
         assert broken == pickle.loads(pickle.dumps(broken))
         assert hash(broken) == hash(pod())
         assert "shop/a" in repr(broken)
@@ -120,8 +177,9 @@ def test_a_number_of_another_size_is_an_error() -> None:
         assert found is not None
         props = found.open_api_v3_schema
         assert props is not None
-        assert "JSONSchemaProps.maximum" in error_of(lambda props=props: props.maximum)
-        assert error_of(lambda crd=crd: to_dict(crd)).startswith("cannot decode CustomResourceDefinition: ")
+        wanted = "CustomResourceDefinition shop/a: spec.versions[0].schema.openAPIV3Schema.maximum"
+        assert place_of(lambda props=props: props.maximum) == wanted
+        assert place_of(lambda crd=crd: to_dict(crd)) == wanted
 
 
 def test_json_inside_that_is_damaged_is_an_error() -> None:
@@ -131,4 +189,4 @@ def test_json_inside_that_is_damaged_is_an_error() -> None:
     entries = broken.metadata.managed_fields
     assert entries is not None
     assert entries[0].manager == "kubectl"
-    assert "fields_v1" in error_of(lambda: entries[0].fields_v1)
+    assert place_of(lambda: entries[0].fields_v1) == "Pod a: metadata.managedFields[0].fieldsV1"

@@ -15,7 +15,7 @@ classes, and pyright for none.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 
 import attrs
 
@@ -27,6 +27,7 @@ __all__ = [
     "ALL",
     "Edits",
     "Evolve",
+    "Once",
     "Slots",
     "check_parts",
     "evolved",
@@ -89,15 +90,22 @@ ALL = "*"
 """The value of ``_once`` after all fields of the level have been decoded."""
 
 
+Once: TypeAlias = str | frozenset[str] | tuple[type[Any], bytes, str | None] | None
+
+
 class Slots:
     """A base class with the slot ``_once``, which holds the name of the first decoded field."""
 
     __slots__ = ("_once",)
-    _once: str | frozenset[str] | None
-    """While an object is being constructed, this is the set of fields that the program gave."""
+    _once: Once
+    """While an object is being constructed, this is the set of fields that the program gave.
+
+    In a part of a message, it is a tuple of the class and the message of the object, for errors, and the name.  When
+    all fields have been decoded without an error, it is only the name, so that the message can be freed.
+    """
 
 
-set_once: Callable[[Slots, str | frozenset[str] | None], None] = Slots.__dict__["_once"].__set__
+set_once: Callable[[Slots, Once], None] = Slots.__dict__["_once"].__set__
 
 
 def new_edits(model: Slots) -> Edits:
@@ -139,7 +147,8 @@ def evolved(model: T, changes: Mapping[str, Any], plan: Any) -> T:
     raw, names = (origin.raw, origin.names) if isinstance(origin, Edits) else (origin, frozenset())
     made: Any = object.__new__(cls)
     object.__setattr__(made, "_origin", Edits(raw, names | changes.keys()))
-    set_once(made, ALL)
+    once: Any = model._once  # type: ignore[attr-defined]  # as above
+    set_once(made, (once[0], once[1], ALL) if type(once) is tuple else ALL)
     for name, field in plan.fields.items():
         if field.argument in changes:
             field.set(made, _convert(changes[field.argument], made, field.attribute))

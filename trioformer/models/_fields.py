@@ -29,6 +29,8 @@ class Codec:
     """Encodes a value that contains models, using a given function for each model; None if the type has no models."""
     is_merged: bool = False
     """Whether a changed value must be merged into the old value, because decoding lost members."""
+    model: Any = None
+    """The class of the models in the field's values, or None if the values contain no models."""
 
 
 def encode_members(members: Mapping[str, bytes | Raw]) -> bytes:
@@ -45,23 +47,27 @@ def json_of(model: object, origin: bytes | Raw, unknown: Unknown | None = None) 
     try:
         return _serde.dumps(message_to_plain(type(model), origin, unknown))
     except _serde.FAULTS as error:
-        raise _serde.decode_error(error, type(model).__name__) from error
+        from ._protobuf._places import name_of  # noqa: PLC0415  # only for damaged messages
+
+        raise _serde.decode_error(error, name_of(type(model), origin)) from error
 
 
-def model_codec(container: Any, make: Callable[[Any], Any], encode: EncodePart) -> Codec:
+def model_codec(container: Any, model: type[Any], make: Callable[[Any], Any], encode: EncodePart) -> Codec:
     """Return the codec for a model, or for a tuple or map of models."""
     if container is None:
-        return Codec(make, encode, lambda value, encode_one: encode_one(value))
+        return Codec(make, encode, lambda value, encode_one: encode_one(value), model=model)
     if container is tuple:
         return Codec(
             lambda raw: tuple([make(one) for one in _serde.list_items(raw)]),
             lambda value: _encode_items(value, encode),
             _encode_items,
+            model=model,
         )
     return Codec(
         lambda raw: FrozenMap({key: make(one) for key, one in _serde.map_items(raw).items()}),
         lambda value: _encode_map(value, encode),
         _encode_map,
+        model=model,
     )
 
 
@@ -126,8 +132,7 @@ class Field:
         """The default factory, or None if all objects share one default."""
         self.default: Any = MADE if self.factory is not None else _constant_default(attribute)
         self.set: Callable[[object, Any], None] = _slot(cls, self.name)
-        self.model: Any = None
-        """The class of the models in the field's values, or None if the values contain no models."""
+        self.model = codec.model
         self.find: Callable[[bytes | Raw], tuple[Raw, ...]] | None = None
         self.structure, self.unstructure, self.is_merged = codec.structure, codec.unstructure, codec.is_merged
         self._unstructure_parts = codec.unstructure_parts

@@ -34,7 +34,7 @@ from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint, check_names, without_none, without_notes
 from ._mistakes import arguments_of, missing_attribute, refuse_change, refuse_item, wrong_argument
 from ._parts import model_in, part_of
-from ._protobuf._wire import ABSENT, Message, Unknown
+from ._protobuf._wire import Message, Unknown
 from ._serde import Raw
 from ._values import EMPTY_MAP
 
@@ -200,7 +200,16 @@ class Model(Slots):
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
-        return _reduced(self)
+        cls, origin = type(self), self._origin
+        if type(origin) is Message:
+            return make, (cls, origin)
+        unknown: Unknown = []
+        if isinstance(origin, Edits) and encode_for_request(self, unknown=unknown) and unknown:
+            # Neither JSON nor a message contains all fields.
+            names = {field.argument: name for name, field in plan_of(cls).fields.items()}
+            again = cls if origin.raw is None else functools.partial(evolve, make(cls, origin.raw))
+            return functools.partial(again, **{each: getattr(self, names[each]) for each in origin.names}), ()
+        return from_json, (cls, encode(self))
 
     def _complete(self, data: bytes) -> bytes:
         """Return this object's JSON, which is ``data`` with omitted members such as ``kind`` added."""
@@ -278,7 +287,7 @@ def codec_of(hint: Any) -> Codec:
     if model is None:
         return value_codec(hint)
     check_made(model)
-    return model_codec(container, functools.partial(make, model), encode)
+    return model_codec(container, model, functools.partial(make, model), encode)
 
 
 class _Plan:
@@ -290,14 +299,11 @@ class _Plan:
         check_made(cls)
         hints = typing.get_type_hints(cls, include_extras=True)
         declared = [a for a in attrs.fields(cls) if a.name != "_origin"]
-        if not _is_builtin(cls):
-            for attribute in declared:
-                check_hint(cls, attribute.name, hints[attribute.name], Model)
-                hints[attribute.name] = without_notes(hints[attribute.name])
         builtin = _is_builtin(cls)
+        for attribute in () if builtin else declared:
+            check_hint(cls, attribute.name, hints[attribute.name], Model)
+            hints[attribute.name] = without_notes(hints[attribute.name])
         self.fields = {a.name: _Field(cls, a, codec_of(hints[a.name]), is_builtin=builtin) for a in declared}
-        for a in declared:
-            self.fields[a.name].model = model_in(without_none(hints[a.name]), Model)[1]
         parts = ((a.alias, part_of(cls, a.name, without_none(hints[a.name]), Model)) for a in declared)
         self.parts = {argument: part for argument, part in parts if part is not None}
         self.arguments = arguments_of(cls) - {"_origin"}
@@ -315,10 +321,12 @@ class _Plan:
         """
         field = self.fields[name]
         deferred = name in type(model)._deferred
-        if model._once in (None, ALL) or deferred:
+        once: Any = model._once
+        first = once[2] if type(once) is tuple else once
+        if first in (None, ALL) or deferred:
             value = self.read_one(model, field)
-            if model._once is None and not deferred:
-                set_once(model, name)
+            if first is None and not deferred:
+                set_once(model, name if once is None else (once[0], once[1], name))
             return value
         self._read_all(model)
         try:
@@ -343,7 +351,7 @@ class _Plan:
             if value is MADE:
                 value = field.make_default(model)
         except _serde.FAULTS as error:
-            problem = _serde.decode_error(error, f"{type(model).__name__}.{field.name}")
+            problem = _serde.decode_error(error, _place_of(model, field))
         else:
             field.set(model, value)
             return value
@@ -352,6 +360,9 @@ class _Plan:
     def _read_all(self, model: Model) -> None:
         # The field that was decoded first keeps its value: each read of an attribute returns the same object.
         origin = model._origin
+        once: Any = model._once
+        first = once[2] if type(once) is tuple else once
+        is_complete = not type(model)._deferred
         read: Callable[[_Field, Any], Any] = _Field.value_of
         found: Iterable[Any]
         try:
@@ -362,29 +373,33 @@ class _Plan:
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
         for field, raw in zip(self.level, found, strict=True):
-            if field.name == model._once:
+            if field.name == first:
                 continue
             try:
                 value = read(field, raw)
                 field.set(model, field.make_default(model) if value is MADE else value)
             except _serde.FAULTS:
-                continue
-        set_once(model, ALL)
+                is_complete = False
+        set_once(model, ALL if is_complete or type(once) is not tuple else (once[0], once[1], ALL))
 
     def _reader_of(self, model: Model, data: Message) -> Callable[[_Field, Any], Any]:
-        """Return a function that reads a field of a message; the function ignores its second argument."""
+        """Return a function that reads a field of a message, as ``_Field.value_of`` does."""
         if self._wire is None:
             from ._protobuf._fields import WireLevel  # noqa: PLC0415  # which JSON does not need
 
             models = {field.json: field.model for field in self.fields.values() if field.model}
             self._wire = WireLevel(type(model), models, make)
-        value_of = self._wire.values(data)
+        return self._wire.reader(data, model._once if isinstance(model._once, tuple) else (type(model), data))
 
-        def read(field: _Field, _: object) -> Any:
-            value = value_of(field.json)
-            return field.default if value is ABSENT else value
 
-        return read
+def _place_of(model: Model, field: _Field) -> str:
+    """Return the name of a field for an error."""
+    data = raw_of(model)
+    if type(data) is not Message:
+        return f"{type(model).__name__}.{field.name}"
+    from ._protobuf._places import place_of  # noqa: PLC0415  # only for damaged messages
+
+    return place_of(type(model), data, field.json, model._once)
 
 
 plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
@@ -444,21 +459,6 @@ def encode_for_request(model: Model, *, is_applied: bool = False, unknown: Unkno
     return encode_part(model)
 
 
-def _reduced(model: Model) -> tuple[Callable[..., Model], tuple[object, ...]]:
-    """Return the arguments of ``__reduce__``: a message, JSON, or both if neither contains all fields."""
-    cls, origin = type(model), model._origin
-    if type(origin) is Message:
-        return make, (cls, origin)
-    unknown: Unknown = []
-    if isinstance(origin, Edits) and encode_for_request(model, unknown=unknown) and unknown:
-        names = {field.argument: name for name, field in plan_of(cls).fields.items()}
-        raw = origin.raw if origin.raw is None or type(origin.raw) is Message else bytes(origin.raw)
-        return _remade, (cls, raw, {argument: getattr(model, names[argument]) for argument in origin.names})
-    return from_json, (cls, encode(model))
-
-
-def _remade(cls: type[Model], raw: bytes | None, values: Mapping[str, object]) -> Model:
-    return cls(**values) if raw is None else evolved(make(cls, raw), values, plan_of(cls))
 
 
 def _encoded(

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias, cast, final
 
 from ...errors import DecodeError
+from .._evolve import set_once
+from .._fields import Field
 from .._quantity import Quantity
 from .._values import FrozenMap, freeze
 from . import _plain
@@ -102,20 +104,32 @@ class WireLevel:
             json: _reader(path, owner, field, models.get(json), make) for json, path, owner, field in _flat(type_)
         }
 
-    def values(self, data: Message) -> Callable[[str], Any]:
-        """Split a message into fields, and return a function that decodes the value of a field, or returns `ABSENT`.
+    def reader(self, data: Message, source: tuple[Any, ...]) -> Callable[[Field, object], Any]:
+        """Split a message into fields, and return a function that decodes a field; it ignores its second argument.
+
+        Args:
+            data: The message.
+            source: The class and the message of the object, with which the models in the fields begin their ``_once``.
 
         Raises:
             DecodeError: The bytes are not a message.  The returned function raises this error for a value of the wrong
                 type.
         """
         found = _by_number(data)
+        once = source[0], source[1], None
 
-        def value_of(json: str) -> Any:
-            read = self._fields.get(json)
-            return ABSENT if read is None else read(found)
+        def read(field: Field, _: object) -> Any:
+            read_value = self._fields.get(field.json)
+            value = ABSENT if read_value is None else read_value(found)
+            if value is ABSENT:
+                return field.default
+            if field.model is not None:
+                parts = value.values() if type(value) is FrozenMap else value if type(value) is tuple else (value,)
+                for part in parts:
+                    set_once(part, once)
+            return value
 
-        return value_of
+        return read
 
 
 def _by_number(data: bytes) -> dict[int, list[Value]]:

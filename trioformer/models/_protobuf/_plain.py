@@ -14,7 +14,7 @@ from ...errors import DecodeError
 from .. import _serde
 from .._values import MAX_LEVELS, TOO_DEEP
 from ._tables import WireField, WireType
-from ._wire import MalformedMessageError, Unknown, Value, message, read_level, text
+from ._wire import DamagedFieldError, MalformedMessageError, Unknown, Value, message, read_level, text
 
 __all__ = [
     "MAX_LEVELS",
@@ -27,6 +27,7 @@ __all__ = [
     "quantity",
     "raw_json",
     "real",
+    "step_of",
     "time_of",
     "to_plain",
 ]
@@ -247,22 +248,36 @@ def to_plain(data: bytes, type_: WireType, levels: int = MAX_LEVELS, unknown: Un
             unknown.append((f"{plan.name}.{number}", value))
             continue
         field, convert = entry
-        if field.shape == "[":
-            found.setdefault(field.json, []).append(convert(value, levels - 1, unknown))
-        elif field.shape == "{":
-            key, item = entry_of(value, field.element)
-            found.setdefault(field.json, {})[key] = convert(item, levels - 1, unknown)
-        else:
-            plain = convert(value, levels, unknown)
-            if field.is_inline:
-                found.update(plain)
-            elif field.omits_empty and _is_empty(field.kind, plain):
-                continue
+        try:
+            if field.shape == "[":
+                found.setdefault(field.json, []).append(convert(value, levels - 1, unknown))
+            elif field.shape == "{":
+                key, item = entry_of(value, field.element)
+                found.setdefault(field.json, {})[key] = convert(item, levels - 1, unknown)
             else:
-                found[field.json] = plain
+                plain = convert(value, levels, unknown)
+                if field.is_inline:
+                    found.update(plain)
+                elif field.omits_empty and _is_empty(field.kind, plain):
+                    continue
+                else:
+                    found[field.json] = plain
+        except DecodeError as error:
+            if field.is_inline:
+                raise
+            step = step_of(field, len(found.get(field.json, ())))
+            if not isinstance(error, DamagedFieldError):
+                raise DamagedFieldError(f"{step}: {error}") from error
+            error.args = (f"{step}.{error}",)
+            raise
     for name in plan.nulls:
         found.setdefault(name)
     return found
+
+
+def step_of(field: WireField, index: int) -> str:
+    """Return a step of a path for errors, which do not contain the keys of maps."""
+    return field.json + {"[": f"[{index}]", "{": "[…]"}.get(field.shape, "")
 
 
 def _is_empty(kind: str, plain: Any) -> bool:

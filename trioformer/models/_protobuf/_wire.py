@@ -10,6 +10,7 @@ from ...errors import DecodeError
 __all__ = [
     "ABSENT",
     "FIXED",
+    "DamagedFieldError",
     "MalformedMessageError",
     "Message",
     "Unknown",
@@ -36,6 +37,11 @@ FIXED: Final = {1: 8, 5: 4}
 @final
 class MalformedMessageError(DecodeError):
     """The error for bytes that are not a protobuf message; its text does not quote the bytes."""
+
+
+@final
+class DamagedFieldError(DecodeError):
+    """The error for a field that cannot be decoded; its text begins with the field's path."""
 
 
 @final
