@@ -105,11 +105,11 @@ def test_a_damaged_value_of_a_map_is_named_without_its_key() -> None:
 
 def test_a_part_that_is_decoded_does_not_keep_the_bytes_of_its_object() -> None:
     whole = pod(tagged(2, tagged(1, b"web") + tagged(3, b"a")))
-    counts = [sys.getrefcount(whole._origin)]
+    counts = [sys.getrefcount(whole._origin.data)]
     container = whole.spec.containers[0]
-    counts.append(sys.getrefcount(whole._origin))
+    counts.append(sys.getrefcount(whole._origin.data))
     _ = whole.spec.node_name, container.name, container.args
-    counts.append(sys.getrefcount(whole._origin))
+    counts.append(sys.getrefcount(whole._origin.data))
     assert counts[0] == counts[2] < counts[1]
 
 

@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast, overload
 import attrs
 
 from ._mistakes import wrong_argument
+from ._protobuf._wire import Message
 from ._serde import Raw
 from ._values import FrozenMap, freeze
 
@@ -27,7 +28,7 @@ __all__ = [
     "ALL",
     "Edits",
     "Evolve",
-    "Once",
+    "Received",
     "Slots",
     "check_parts",
     "evolved",
@@ -72,12 +73,16 @@ def _convert(value: Any, model: object, attribute: attrs.Attribute[Any]) -> Any:
     return function.converter(value, *[model] * function.takes_self, *[attribute] * function.takes_field)
 
 
+Received: TypeAlias = bytes | Raw | Message
+"""The bytes that an object was decoded from, as JSON or a message."""
+
+
 class Edits:
     """The origin of a new or changed object: the source JSON, and the names of the fields that the program set."""
 
     __slots__ = ("names", "raw")
 
-    def __init__(self, raw: bytes | Raw | None, names: frozenset[str]) -> None:
+    def __init__(self, raw: Received | None, names: frozenset[str]) -> None:
         self.raw = raw
         self.names = names
 
@@ -90,22 +95,15 @@ ALL = "*"
 """The value of ``_once`` after all fields of the level have been decoded."""
 
 
-Once: TypeAlias = str | frozenset[str] | tuple[type[Any], bytes, str | None] | None
-
-
 class Slots:
     """A base class with the slot ``_once``, which holds the name of the first decoded field."""
 
     __slots__ = ("_once",)
-    _once: Once
-    """While an object is being constructed, this is the set of fields that the program gave.
-
-    In a part of a message, it is a tuple of the class and the message of the object, for errors, and the name.  When
-    all fields have been decoded without an error, it is only the name, so that the message can be freed.
-    """
+    _once: str | frozenset[str] | None
+    """While an object is being constructed, this is the set of fields that the program gave."""
 
 
-set_once: Callable[[Slots, Once], None] = Slots.__dict__["_once"].__set__
+set_once: Callable[[Slots, str | frozenset[str] | None], None] = Slots.__dict__["_once"].__set__
 
 
 def new_edits(model: Slots) -> Edits:
@@ -115,10 +113,10 @@ def new_edits(model: Slots) -> Edits:
     return Edits(None, names)
 
 
-def raw_of(model: Any) -> bytes | Raw | None:
+def raw_of(model: Any) -> Received | None:
     """Return the bytes from which the fields of a model are decoded, or None for a new object."""
     origin = model._origin
-    return cast("bytes | Raw | None", origin.raw if isinstance(origin, Edits) else origin)
+    return cast("Received | None", origin.raw if isinstance(origin, Edits) else origin)
 
 
 def freeze_fields(model: object, names: Iterable[str]) -> None:
@@ -147,8 +145,7 @@ def evolved(model: T, changes: Mapping[str, Any], plan: Any) -> T:
     raw, names = (origin.raw, origin.names) if isinstance(origin, Edits) else (origin, frozenset())
     made: Any = object.__new__(cls)
     object.__setattr__(made, "_origin", Edits(raw, names | changes.keys()))
-    once: Any = model._once  # type: ignore[attr-defined]  # as above
-    set_once(made, (once[0], once[1], ALL) if type(once) is tuple else ALL)
+    set_once(made, ALL)
     for name, field in plan.fields.items():
         if field.argument in changes:
             field.set(made, _convert(changes[field.argument], made, field.attribute))

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast, final, get_args, get_origin
 import attrs
 
 from . import _serde
+from ._evolve import Received
 from ._hints import has_float, is_scalar
 from ._protobuf._wire import Message, Unknown
 from ._serde import Raw
@@ -38,18 +39,18 @@ def encode_members(members: Mapping[str, bytes | Raw]) -> bytes:
     return b"{" + b",".join([_serde.dumps(key) + b":" + bytes(value) for key, value in members.items()]) + b"}"
 
 
-def json_of(model: object, origin: bytes | Raw, unknown: Unknown | None = None) -> bytes:
+def json_of(model: object, origin: Received, unknown: Unknown | None = None) -> bytes:
     """Return the JSON of a decoded object, and collect the protobuf fields that are not in the table of types."""
     if type(origin) is not Message:
         return bytes(origin)
     from ._protobuf._fields import message_to_plain  # noqa: PLC0415  # which JSON does not need
 
     try:
-        return _serde.dumps(message_to_plain(type(model), origin, unknown))
+        return _serde.dumps(message_to_plain(type(model), origin.data, unknown))
     except _serde.FAULTS as error:
         from ._protobuf._places import name_of  # noqa: PLC0415  # only for damaged messages
 
-        raise _serde.decode_error(error, name_of(type(model), origin)) from error
+        raise _serde.decode_error(error, name_of(type(model), origin.data)) from error
 
 
 def model_codec(container: Any, model: type[Any], make: Callable[[Any], Any], encode: EncodePart) -> Codec:

@@ -28,7 +28,19 @@ from ..errors import DecodeError
 from . import _serde
 from ._classes import Signature
 from ._definitions import check_class, fields_for_subclasses, keep_methods
-from ._evolve import ALL, Edits, Evolve, Slots, check_parts, evolved, freeze_fields, new_edits, raw_of, set_once
+from ._evolve import (
+    ALL,
+    Edits,
+    Evolve,
+    Received,
+    Slots,
+    check_parts,
+    evolved,
+    freeze_fields,
+    new_edits,
+    raw_of,
+    set_once,
+)
 from ._fields import MADE, Codec, encode_members, json_of, model_codec, value_codec
 from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint, check_names, without_none, without_notes
@@ -234,7 +246,7 @@ def _compared(model: Model) -> tuple[bytes, Unknown]:
     try:
         return json_of(model, origin, unknown), unknown
     except DecodeError:
-        return origin, []
+        return origin.data, []
 
 
 def canonical(model: Model, data: bytes) -> bytes:
@@ -254,11 +266,11 @@ check_made = cast("Callable[[type[Any]], None]", functools.cache(functools.parti
 """Checks a class after attrs has processed it, or at the first use of the class."""
 
 _BUILTIN = __name__.rpartition(".")[0] + "."
-set_origin: Callable[[Model, bytes | Raw | Edits], None] = Model.__dict__["_origin"].__set__
+set_origin: Callable[[Model, Received | Edits], None] = Model.__dict__["_origin"].__set__
 
 
-def make(cls: type[M], raw: bytes | Raw) -> M:
-    """Make an object of ``cls`` from its JSON without checking the JSON."""
+def make(cls: type[M], raw: Received) -> M:
+    """Make an object of ``cls`` from its JSON or its message without checking the bytes."""
     made: M = object.__new__(cls)  # the __new__ of models is for those that the program makes
     set_origin(made, raw)
     set_once(made, None)
@@ -321,12 +333,10 @@ class _Plan:
         """
         field = self.fields[name]
         deferred = name in type(model)._deferred
-        once: Any = model._once
-        first = once[2] if type(once) is tuple else once
-        if first in (None, ALL) or deferred:
+        if model._once in (None, ALL) or deferred:
             value = self.read_one(model, field)
-            if first is None and not deferred:
-                set_once(model, name if once is None else (once[0], once[1], name))
+            if model._once is None and not deferred:
+                set_once(model, name)
             return value
         self._read_all(model)
         try:
@@ -360,8 +370,6 @@ class _Plan:
     def _read_all(self, model: Model) -> None:
         # The field that was decoded first keeps its value: each read of an attribute returns the same object.
         origin = model._origin
-        once: Any = model._once
-        first = once[2] if type(once) is tuple else once
         is_complete = not type(model)._deferred
         read: Callable[[_Field, Any], Any] = _Field.value_of
         found: Iterable[Any]
@@ -373,14 +381,16 @@ class _Plan:
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
         for field, raw in zip(self.level, found, strict=True):
-            if field.name == first:
+            if field.name == model._once:
                 continue
             try:
                 value = read(field, raw)
                 field.set(model, field.make_default(model) if value is MADE else value)
             except _serde.FAULTS:
                 is_complete = False
-        set_once(model, ALL if is_complete or type(once) is not tuple else (once[0], once[1], ALL))
+        set_once(model, ALL)
+        if type(origin) is Message and is_complete:
+            origin.source = None
 
     def _reader_of(self, model: Model, data: Message) -> Callable[[_Field, Any], Any]:
         """Return a function that reads a field of a message, as ``_Field.value_of`` does."""
@@ -389,7 +399,7 @@ class _Plan:
 
             models = {field.json: field.model for field in self.fields.values() if field.model}
             self._wire = WireLevel(type(model), models, make)
-        return self._wire.reader(data, model._once if isinstance(model._once, tuple) else (type(model), data))
+        return self._wire.reader(data.data, data.source or (type(model), data.data))
 
 
 def _place_of(model: Model, field: _Field) -> str:
@@ -399,7 +409,7 @@ def _place_of(model: Model, field: _Field) -> str:
         return f"{type(model).__name__}.{field.name}"
     from ._protobuf._places import place_of  # noqa: PLC0415  # only for damaged messages
 
-    return place_of(type(model), data, field.json, model._once)
+    return place_of(type(model), data, field.json)
 
 
 plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
@@ -457,8 +467,6 @@ def encode_for_request(model: Model, *, is_applied: bool = False, unknown: Unkno
         return _encoded(part, origin, encode_part, unknown, with_factories=not is_applied)
 
     return encode_part(model)
-
-
 
 
 def _encoded(

@@ -33,19 +33,21 @@ def message_of(model: Model, lost: list[str]) -> bytes:
     """
     origin = model._origin
     if type(origin) is Message:
-        return origin
+        return origin.data
     type_ = type_of_class(type(model))
     assert type_ is not None  # as above; and so are the classes of its parts
     if not isinstance(origin, Edits):
         return to_message(_serde.decode(origin), type_, lost)
-    raw = b"" if origin.raw is None else origin.raw
-    if raw and type(raw) is not Message:
-        raw = to_message(_serde.decode(raw), type_, lost)
+    raw, data = origin.raw, b""
+    if type(raw) is Message:
+        data = raw.data
+    elif raw is not None:
+        data = to_message(_serde.decode(raw), type_, lost)
     values: dict[str, Callable[[WireType, int], bytes]] = {}
     for name, field in plan_of(type(model)).fields.items():
         if field.argument in origin.names:
             values[field.json] = _encoder(field.json, getattr(model, name), field.unstructure, lost)
-    return _rewritten(bytes(raw), type_, values)
+    return _rewritten(data, type_, values)
 
 
 def _encoder(

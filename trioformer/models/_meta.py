@@ -248,7 +248,7 @@ def _fill_head(made: KubernetesObject) -> Head:
 
 
 def _scanned(origin: object) -> Head | None:
-    if not isinstance(origin, bytes):
+    if not isinstance(origin, bytes | Message):
         return None
     try:
         return _scan(origin)
@@ -256,13 +256,13 @@ def _scanned(origin: object) -> Head | None:
         return None
 
 
-def _scan(data: bytes) -> Head:
+def _scan(data: bytes | Message) -> Head:
     if type(data) is not Message:
         return scan_head(data)
-    return scan_message(data, 0, len(data), drops_managed_fields=False)[1]
+    return scan_message(data.data, 0, len(data.data), drops_managed_fields=False)[1]
 
 
-def make_object(cls: type[H], raw: bytes, head: Head | None = None) -> H:
+def make_object(cls: type[H], raw: bytes | Message, head: Head | None = None) -> H:
     """Make an object from its JSON or its message, without decoding the fields.
 
     Args:

@@ -79,6 +79,6 @@ async def test_damage_below_the_metadata_is_an_error_of_the_field_alone(autojump
         pod = informer.lister["shop/a"]
         assert pod.status is not None
         assert pod.status.phase == "Running"
-        with pytest.raises(DecodeError, match=r"PodSpec\.node_name"):
+        with pytest.raises(DecodeError, match=r"shop/a: spec\.nodeName"):
             _ = pod.spec.node_name
         nursery.cancel_scope.cancel()

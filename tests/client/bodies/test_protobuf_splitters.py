@@ -13,7 +13,7 @@ from trioformer.client.bodies._list_splitter import ListHead
 from trioformer.client.bodies._protobuf import MessageFrameSplitter, MessageListSplitter, bytes_in
 from trioformer.client.bodies._wire_format import WireFormat
 from trioformer.errors import DecodeError
-from trioformer.models._internal import MAGIC, Message, envelope_of, scan_whole, tagged
+from trioformer.models._internal import MAGIC, envelope_of, scan_whole, tagged
 from trioformer.models.core_v1 import Pod
 
 META = tagged(1, b"") + tagged(2, b"7") + tagged(3, b"next") + b"\x20\x03"
@@ -137,7 +137,7 @@ def test_a_large_item_in_small_pieces_is_joined_once(monkeypatch: pytest.MonkeyP
 def test_items_do_not_keep_the_body_in_memory() -> None:
     splitter = MessageListSplitter()
     (item,) = splitter.feed(listing(b"a" * 100))
-    assert type(item).__mro__[1] is bytes
+    assert type(item) is bytes
 
 
 # --- frames ---
@@ -202,4 +202,4 @@ def test_a_list_of_another_kind_is_refused_by_its_kind() -> None:
     wire_format = WireFormat(Pod, scan_whole, protobuf=True)
     for kind in ("NodeList", "List"):
         with pytest.raises(DecodeError, match=kind):
-            wire_format.check_list(ListHead(kind=kind, api_version="v1"), Message(b"\n\0"))
+            wire_format.check_list(ListHead(kind=kind, api_version="v1"), None)

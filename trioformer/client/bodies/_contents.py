@@ -16,7 +16,7 @@ from ...models._internal import MAGIC, Head, Message, decode, kind_problem, leve
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 """The type of a watch event."""
 
-WatchFrame: TypeAlias = tuple[EventType, bytes, Head] | tuple[Literal["ERROR"], bytes, None]
+WatchFrame: TypeAlias = tuple[EventType, bytes | Message, Head] | tuple[Literal["ERROR"], bytes | Message, None]
 """The type of an event, the bytes of its object, and the object's head.
 
 The object of an ``ERROR`` event is a Status, which has no head.
@@ -89,14 +89,14 @@ def _failure_in_message(body: bytes) -> Mapping[str, object] | None:
     return None if status.get("status") == "Success" else status
 
 
-def read_status(data: bytes) -> Mapping[str, object]:
+def read_status(data: bytes | Message) -> Mapping[str, object]:
     """Decode a Status, in JSON or in protobuf.
 
     Raises:
         DecodeError: The data is not a JSON object, or is nested too deeply.
     """
-    if type(data) is Message:
-        return status_of(data)
+    if isinstance(data, Message):
+        return status_of(data.data)
     try:
         status: object = decode(data)
     except RecursionError as exc:

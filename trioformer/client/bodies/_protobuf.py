@@ -189,7 +189,7 @@ class MessageListSplitter:
                     self._needed = after - start
                     break
                 if tag == _ITEM:
-                    items.append(Message(view[position:after]))
+                    items.append(bytes(view[position:after]))
                 elif tag == _LIST_META:
                     self._meta = dict(read_level(bytes(view[position:after])))
                 start = position = after

@@ -20,7 +20,6 @@ from ...errors import DecodeError
 from ...models import KubernetesObject, PartialObjectMetadata, resource_of
 from ...models._internal import (
     Head,
-    Message,
     Raw,
     builtin_resources,
     decode,
@@ -153,9 +152,7 @@ class WireFormat(Generic[T]):
         if head.kind in ("", *(f"{name}List" for name in self.names)):
             return
         is_ours = head.api_version in self._api_versions or (head.kind, head.api_version) == ("List", "v1")
-        is_custom = (
-            not self.is_builtin if first is None else type(first) is not Message and text_in(first) in self.names
-        )
+        is_custom = not self.is_builtin if first is None else text_in(first) in self.names
         if not (is_ours and is_custom):
             raise DecodeError(f"expected a list of {self.name}, but the server sent {shown_kind(head.kind)}")
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias, cast, final
 
 from ...errors import DecodeError
-from .._evolve import set_once
 from .._fields import Field
 from .._quantity import Quantity
 from .._values import FrozenMap, freeze
@@ -54,7 +53,7 @@ type_of_class = cast("Callable[[type[Any]], WireType | None]", functools.cache(_
 """Returns the message type of a model's class, or None if the table does not have the type."""
 
 
-def message_to_plain(cls: type[Any], data: Message, unknown: Unknown | None = None) -> dict[str, Any]:
+def message_to_plain(cls: type[Any], data: bytes, unknown: Unknown | None = None) -> dict[str, Any]:
     """Convert the message of a model to the object in its JSON.
 
     Args:
@@ -104,19 +103,18 @@ class WireLevel:
             json: _reader(path, owner, field, models.get(json), make) for json, path, owner, field in _flat(type_)
         }
 
-    def reader(self, data: Message, source: tuple[Any, ...]) -> Callable[[Field, object], Any]:
+    def reader(self, data: bytes, source: tuple[type[Any], bytes]) -> Callable[[Field, object], Any]:
         """Split a message into fields, and return a function that decodes a field; it ignores its second argument.
 
         Args:
             data: The message.
-            source: The class and the message of the object, with which the models in the fields begin their ``_once``.
+            source: The ``source`` of the messages in the fields.
 
         Raises:
             DecodeError: The bytes are not a message.  The returned function raises this error for a value of the wrong
                 type.
         """
         found = _by_number(data)
-        once = source[0], source[1], None
 
         def read(field: Field, _: object) -> Any:
             read_value = self._fields.get(field.json)
@@ -126,7 +124,7 @@ class WireLevel:
             if field.model is not None:
                 parts = value.values() if type(value) is FrozenMap else value if type(value) is tuple else (value,)
                 for part in parts:
-                    set_once(part, once)
+                    part._origin.source = source
             return value
 
         return read

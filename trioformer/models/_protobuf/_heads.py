@@ -146,8 +146,7 @@ def scan_message(data: bytes, begin: int, end: int, *, drops_managed_fields: boo
     except UnicodeDecodeError:
         head = Head(MetadataHead(*[text(each[1:]) for each in names]))
     if not (drops_managed_fields and managed):
-        is_whole = type(data) is Message and end - begin == len(data)
-        return data if is_whole else Message(memoryview(data)[begin:end]), head  # type: ignore[return-value]
+        return Message(data[begin:end]), head  # the slice of a complete item is the item itself
     kept = data[position:managed]
     if not is_last:  # such as a field that is newer than this release
         others = spans(data, managed, after)

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import DecodeError
-from .._evolve import Once
 from ._fields import type_of_class
 from ._heads import find_key
 from ._plain import entry_of, step_of
 from ._tables import WireType
-from ._wire import read_level
+from ._wire import Message, read_level
 
 __all__ = ["name_of", "place_of"]
 
@@ -23,7 +22,7 @@ def name_of(cls: type[Any], data: bytes) -> str:
     return f"{cls.__name__} {key}" if key else cls.__name__
 
 
-def place_of(cls: type[Any], data: bytes, json: str, once: Once) -> str:
+def place_of(cls: type[Any], message: Message, json: str) -> str:
     """Return the object and the path of a field, such as ``Pod shop/a: spec.containers[0].image``.
 
     A part does not store its path, because almost no part is ever damaged.  Instead, the part's message is searched in
@@ -31,11 +30,11 @@ def place_of(cls: type[Any], data: bytes, json: str, once: Once) -> str:
 
     Args:
         cls: The class of the model that has the field.
-        data: The message of the model.
+        message: The message of the model.
         json: The JSON name of the field.
-        once: The ``_once`` of the model, which names the object if the model is a part.
     """
-    root, whole = once[:2] if isinstance(once, tuple) else (cls, data)
+    data = message.data
+    root, whole = message.source or (cls, data)
     wanted = type_of_class(cls), data
     pending = deque([("", type_of_class(root), whole)])
     while pending:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 from typing import Any, Final, TypeAlias, cast, final
 
+import msgspec
+
 from ...errors import DecodeError
 
 __all__ = [
@@ -45,10 +47,26 @@ class DamagedFieldError(DecodeError):
 
 
 @final
-class Message(bytes):
-    """The bytes of a message, which an object stores instead of JSON."""
+class Message(msgspec.Struct, gc=False, eq=False):
+    """The bytes of a message, which an object stores instead of JSON.
 
-    __slots__ = ()
+    The garbage collector does not track messages.  It would track a subclass of ``bytes``, and making one copies the
+    bytes twice.
+    """
+
+    data: bytes
+    source: tuple[type[Any], bytes] | None = None
+    """The class and the bytes of the object whose part this is, for errors.  It is None for an object, and for a part
+    whose fields have been decoded, so that the object can be freed."""
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Message and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
 
 
 ABSENT: Final[Any] = object()
