@@ -26,17 +26,22 @@ that retry on their own, such as an informer of :mod:`trioformer.cache`, disable
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._util import names_on_demand as _names_on_demand
 from ..transport._internal import ClientOptions as ClientOptions
 from ._api import Api as Api
 from ._client import Client as Client
 from ._client import open_client as open_client
 from ._object_ref import ObjectRef as ObjectRef
 from ._options import ListOptions as ListOptions
-from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
 from ._watch import WatchEvent as WatchEvent
 from ._watch import WatchStream as WatchStream
 from .bodies._lists import ObjectList as ObjectList
 from .bodies._undecodable import Undecodable as Undecodable
+
+if TYPE_CHECKING:
+    from ._retry_on_conflict import retry_on_conflict as retry_on_conflict
 
 __all__ = [
     "Api",
@@ -51,3 +56,6 @@ __all__ = [
     "open_client",
     "retry_on_conflict",
 ]
+
+if not TYPE_CHECKING:  # not needed for reading
+    __getattr__, __dir__ = _names_on_demand(globals(), {"retry_on_conflict": "_retry_on_conflict"})

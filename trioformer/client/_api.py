@@ -25,7 +25,6 @@ from ._api_verbs import ApiVerbs
 from ._object_ref import ObjectRef
 from ._options import FieldSelectorLike, FieldValidation, LabelSelectorLike, ListOptions, PropagationPolicy
 from ._patch import MERGE
-from ._retry_on_conflict import retry_on_conflict
 from ._subresources import body_in
 from .bodies._lists import PAGE_SIZE, ObjectList
 from .bodies._wire_format import JSON
@@ -246,6 +245,8 @@ class Api(ApiVerbs[T]):
                 metadata = new.metadata.evolve(resource_version=old.resource_version)
                 new = evolve(new, metadata=metadata)
             return await replace(new, dry_run=dry_run, field_validation=field_validation, field_manager=field_manager)
+
+        from ._retry_on_conflict import retry_on_conflict  # noqa: PLC0415  # not needed for reading
 
         return await retry_on_conflict(read_and_replace, tries=tries)
 

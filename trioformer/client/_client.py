@@ -14,7 +14,7 @@ import trio
 from .._suggestions import attribute_hints, check_async, check_observer, describe
 from .._util import NoPublicConstructor, opened_by
 from ..errors import ConfigError, DecodeError
-from ..kubeconfig import ClusterConfig, ConfigOverrides, Impersonation, load_config
+from ..kubeconfig import ClusterConfig, Impersonation
 from ..models import KubernetesObject, Unstructured
 from ..models._internal import decode, scan_whole, scan_without_managed_fields
 from ..transport import RequestObserver, RequestRateLimiter
@@ -35,6 +35,7 @@ from .bodies._responses import check, raise_failure, unexpected_response
 if TYPE_CHECKING:
     import httpx
 
+    from ..kubeconfig import ConfigOverrides
     from ._api_resources import ApiResources
     from ._known_kinds import KnownKinds
 
@@ -345,6 +346,8 @@ async def open_client(
     if not trio.lowlevel.in_trio_run():
         raise RuntimeError(_NO_TRIO)
     if config is None:
+        from ..kubeconfig import load_config  # noqa: PLC0415  # not needed for a configuration that is made in code
+
         load = partial(load_config, kubeconfig=kubeconfig, context=context, overrides=overrides)
         try:
             config = load()

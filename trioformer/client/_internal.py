@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._util import names_on_demand as _names_on_demand
 from ._api import check_api as check_api
 from ._api import located as located
 from ._api import obtain_credential as obtain_credential
@@ -16,10 +19,14 @@ from ._object_ref import reference_to as reference_to
 from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import PropagationPolicy as PropagationPolicy
-from ._raw import RawLines as RawLines
 from .bodies._lists import PAGE_SIZE as PAGE_SIZE
 from .bodies._protobuf import PROTOBUF as PROTOBUF
 from .bodies._responses import check as check
 from .bodies._responses import streamed_status_error as streamed_status_error
 from .bodies._undecodable import UndecodableHandler as UndecodableHandler
 from .bodies._wire_format import JSON as JSON
+
+if TYPE_CHECKING:
+    from ._raw import RawLines as RawLines
+else:  # few programs need it
+    __getattr__, _ = _names_on_demand(globals(), {"RawLines": "_raw"})

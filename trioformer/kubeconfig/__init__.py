@@ -6,7 +6,8 @@ the key and never shows a secret.
 
 The functions are synchronous: they read a few small local files and do not execute a checkpoint.
 
-- ``_config.py``: :class:`ClusterConfig`, :class:`ExecConfig`, :class:`Impersonation` and :class:`ConfigOverrides`
+- ``_config.py``: :class:`ClusterConfig`, :class:`ExecConfig` and :class:`Impersonation`
+- ``_overrides.py``: :class:`ConfigOverrides`
 - ``_load.py``: finds the kubeconfig files, or the in-cluster service account
 - ``_files.py``: reads and merges kubeconfig files
 - ``_resolve.py``: makes a :class:`ClusterConfig` from the cluster and the user of a context, and replaces values
@@ -18,11 +19,16 @@ The functions are synchronous: they read a few small local files and do not exec
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._util import names_on_demand as _names_on_demand
 from ._config import ClusterConfig as ClusterConfig
-from ._config import ConfigOverrides as ConfigOverrides
 from ._config import ExecConfig as ExecConfig
 from ._config import Impersonation as Impersonation
-from ._load import load_config as load_config
+
+if TYPE_CHECKING:
+    from ._load import load_config as load_config
+    from ._overrides import ConfigOverrides as ConfigOverrides
 
 __all__ = [
     "ClusterConfig",
@@ -31,3 +37,6 @@ __all__ = [
     "Impersonation",
     "load_config",
 ]
+
+if not TYPE_CHECKING:  # not needed for a configuration that is made in code
+    __getattr__, __dir__ = _names_on_demand(globals(), {"load_config": "_load", "ConfigOverrides": "_overrides"})

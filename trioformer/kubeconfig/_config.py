@@ -1,4 +1,4 @@
-"""The configuration of a client: the server, the credentials, and values that override a kubeconfig."""
+"""The configuration of a client: the server and the credentials."""
 
 from __future__ import annotations
 
@@ -49,10 +49,6 @@ def _path(given: str | os.PathLike[str] | None) -> str | None:
     return None if given is None else os.fspath(given)
 
 
-def _absolute(given: str | os.PathLike[str] | None) -> str | None:
-    return os.path.abspath(given) if given else None
-
-
 def _strings(given: Collection[str]) -> tuple[str, ...]:
     if isinstance(given, str):  # for type checkers, this is a collection of strings
         raise TypeError("must be a list or tuple of strings, not a single string")
@@ -63,11 +59,11 @@ def _lists(given: Mapping[str, Collection[str]]) -> dict[str, tuple[str, ...]]:
     return {key: _strings(values) for key, values in given.items()}
 
 
-def _hide(secret: object) -> str:
+def hide(secret: object) -> str:
     return "None" if secret is None else HIDDEN
 
 
-def _hide_user(url: str | None) -> str:
+def hide_user(url: str | None) -> str:
     return "None" if url is None else repr(re.sub(r"(?<=//).*@", f"{HIDDEN}@", url))
 
 
@@ -94,9 +90,9 @@ class ExecConfig:
     """``client.authentication.k8s.io/v1`` or ``…/v1beta1``."""
     command: str
     """The program: a name that is looked up in ``$PATH``, or an absolute path."""
-    args: tuple[str, ...] = attrs.field(default=(), converter=_strings, repr=_hide)
+    args: tuple[str, ...] = attrs.field(default=(), converter=_strings, repr=hide)
     """The arguments of the program."""
-    env: Mapping[str, str] = attrs.field(factory=dict[str, str], hash=False, repr=_hide)
+    env: Mapping[str, str] = attrs.field(factory=dict[str, str], hash=False, repr=hide)
     """Variables to add to the environment of this process."""
     install_hint: str | None = None
     """Advice if the program is not installed."""
@@ -104,7 +100,7 @@ class ExecConfig:
     """Whether the plugin may read from the terminal."""
     provide_cluster_info: bool = False
     """Whether to pass the cluster to the plugin in ``$KUBERNETES_EXEC_INFO``."""
-    cluster_config: object = attrs.field(default=None, hash=False, repr=_hide)
+    cluster_config: object = attrs.field(default=None, hash=False, repr=hide)
     """The cluster's extension ``client.authentication.k8s.io/exec`` as JSON values; part of the cluster information."""
 
 
@@ -152,7 +148,7 @@ class ClusterConfig:
     """The URL of the API server: ``https://`` or ``http://``, host, port and path, without trailing slash."""
     namespace: str = "default"
     """The default namespace."""
-    ca_data: bytes | None = attrs.field(default=None, repr=_hide)
+    ca_data: bytes | None = attrs.field(default=None, repr=hide)
     """PEM certificates of the trusted authorities; by default, the system's authorities are trusted."""
     ca_file: str | None = attrs.field(default=None, converter=_path)
     """The file with the trusted authorities; it may be rotated while the program runs."""
@@ -160,27 +156,27 @@ class ClusterConfig:
     """Whether to skip the verification of the server's certificate."""
     tls_server_name: str | None = None
     """The name for SNI and for the verification of the server's certificate, if it is not the host of the URL."""
-    client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
+    client_certificate_data: bytes | None = attrs.field(default=None, repr=hide)
     """The client's PEM certificate chain."""
     client_certificate_file: str | None = attrs.field(default=None, converter=_path)
     """The file with the client's certificate chain."""
-    client_key_data: bytes | None = attrs.field(default=None, repr=_hide)
+    client_key_data: bytes | None = attrs.field(default=None, repr=hide)
     """The client certificate's PEM private key."""
     client_key_file: str | None = attrs.field(default=None, converter=_path)
     """The file with the client certificate's private key."""
-    token: str | None = attrs.field(default=None, repr=_hide)
+    token: str | None = attrs.field(default=None, repr=hide)
     """The bearer token; with a ``token_file``, it is used until that file can be read."""
     token_file: str | None = attrs.field(default=None, converter=_path)
     """The file with the bearer token, possibly with white space; it may be rotated while the program runs."""
     username: str | None = None
     """The user of basic authentication; set if and only if ``password`` is set."""
-    password: str | None = attrs.field(default=None, repr=_hide)
+    password: str | None = attrs.field(default=None, repr=hide)
     """The password of basic authentication, possibly empty."""
     exec: ExecConfig | None = None
     """A credential plugin; ignored if there is a token, a user name or a client certificate."""
     impersonate: Impersonation | None = None
     """The user that all requests act as; None for the authenticated user."""
-    proxy_url: str | None = attrs.field(default=None, repr=_hide_user)
+    proxy_url: str | None = attrs.field(default=None, repr=hide_user)
     """The proxy: ``http://``, ``https://`` or ``socks5://``; None for the environment's proxy, if any."""
     disable_compression: bool = False
     """Whether to disable the compression of responses."""
@@ -192,65 +188,5 @@ class ClusterConfig:
     """Whether this is the service account of the program's own pod."""
 
 
-@final
-@attrs.frozen(kw_only=True)
-class ConfigOverrides:
-    """Values that override a kubeconfig, as kubectl options such as ``--server`` do.
-
-    Most fields have the same name as the corresponding field of :class:`ClusterConfig`. A field that is None, False or
-    an empty string keeps the old value.
-    These fields are replaced together, so that old values do not contradict new ones:
-
-    - ``insecure_skip_tls_verify``, ``ca_file`` and ``ca_data``;
-    - ``server`` and ``tls_server_name``: a new server clears the name;
-    - the files and the data of the client certificate and its key;
-    - ``token`` and ``token_file``;
-    - all of ``impersonate``.
-
-    If ``server`` is set, no kubeconfig is needed, and the service account of a pod is not used.
-    Relative file names are relative to the working directory.
-    ``repr()`` shows no secret.
-    """
-
-    cluster: str | None = None
-    """The name of a cluster in the kubeconfig, to use instead of the context's."""
-    user: str | None = None
-    """The name of a user in the kubeconfig, to use instead of the context's."""
-    namespace: str | None = None
-    """The default namespace; also applies in a pod without a kubeconfig."""
-    server: str | None = None
-    """The URL of the API server."""
-    ca_data: bytes | None = attrs.field(default=None, repr=_hide)
-    """PEM certificates of the trusted authorities."""
-    ca_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file with the certificates of the trusted authorities."""
-    insecure_skip_tls_verify: bool = False
-    """Whether to skip the verification of the server's certificate."""
-    tls_server_name: str | None = None
-    """The name for the verification of the server's certificate."""
-    proxy_url: str | None = attrs.field(default=None, repr=_hide_user)
-    """The proxy."""
-    disable_compression: bool = False
-    """Whether to disable the compression of responses."""
-    client_certificate_data: bytes | None = attrs.field(default=None, repr=_hide)
-    """The client's PEM certificate chain."""
-    client_certificate_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file with the client's certificate chain."""
-    client_key_data: bytes | None = attrs.field(default=None, repr=_hide)
-    """The client certificate's PEM private key."""
-    client_key_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file with the client certificate's private key."""
-    token: str | None = attrs.field(default=None, repr=_hide)
-    """The bearer token; with a ``token_file``, it is used until that file can be read."""
-    token_file: str | None = attrs.field(default=None, converter=_absolute)
-    """The file that contains the bearer token."""
-    username: str | None = None
-    """The user of basic authentication."""
-    password: str | None = attrs.field(default=None, repr=_hide)
-    """The password of basic authentication."""
-    impersonate: Impersonation | None = None
-    """The user that all requests act as."""
-
-
-for _class in (ExecConfig, ClusterConfig, ConfigOverrides):
+for _class in (ExecConfig, ClusterConfig):
     _class.__init__ = hide_frames(_class.__init__)  # type: ignore[method-assign]  # the same arguments

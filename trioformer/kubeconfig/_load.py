@@ -11,9 +11,10 @@ from typing import Final
 from .._files import read_file
 from ..errors import ConfigError
 from ._checks import CheckError, check_namespace
-from ._config import ClusterConfig, ConfigOverrides, hide_frames
+from ._config import ClusterConfig, hide_frames
 from ._entries import Entry, Problems
 from ._files import read_list, read_one
+from ._overrides import ConfigOverrides
 from ._resolve import configure, resolve
 
 _log = logging.getLogger("trioformer.kubeconfig")

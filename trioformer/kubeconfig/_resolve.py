@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from ..errors import ConfigError
 from ._checks import check_namespace
-from ._config import ClusterConfig, ConfigOverrides
+from ._config import ClusterConfig
 from ._credentials import read_connection, read_credentials, read_impersonation, read_server, read_tls
 from ._entries import Entry
 from ._files import Kubeconfig
+from ._overrides import ConfigOverrides
 
 _log = logging.getLogger("trioformer.kubeconfig")
 

@@ -7,6 +7,7 @@ first read.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Mapping
@@ -37,17 +38,21 @@ else:
 
 
 def _with_slots(cls: C) -> C:
-    namespace = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
-    hints = inspect.get_annotations(cls)
-    defaults = {name: namespace.pop(name) for name, hint in hints.items() if "ClassVar" not in hint}
-    namespace |= {"__slots__": tuple(defaults), "__setattr__": refuse_change, "__delattr__": refuse_change}
+    namespace = dict(vars(cls))
+    for name in ("__dict__", "__weakref__"):
+        namespace.pop(name, None)
+    defaults = {name: namespace.pop(name) for name, hint in cls.__annotations__.items() if "ClassVar" not in hint}
+    namespace["__slots__"] = [name for name in defaults if not hasattr(cls.__base__, name)]
+    namespace["__setattr__"] = namespace["__delattr__"] = refuse_change
     namespace["__attrs_attrs__"] = _Attributes(defaults)
     return cast("C", type(cls.__name__, cls.__bases__, namespace))
 
 
-@attrs.frozen(init=False)
-class _Template:
-    field: Any = attrs.field(default=None, kw_only=True)
+@functools.cache
+def _template() -> attrs.Attribute[Any]:
+    """Return an attribute that is changed for each field, because attrs has no constructor for them."""
+    made = attrs.make_class("Template", {"field": attrs.field(default=None, kw_only=True)})
+    return cast("attrs.Attribute[Any]", attrs.fields(made)[0])
 
 
 @final
@@ -67,10 +72,11 @@ class _Attributes:
 
     def __get__(self, model: object, owner: type[Any]) -> tuple[attrs.Attribute[Any], ...]:
         cls, hints = self._cls, inspect.get_annotations(self._cls)
-        (template,) = attrs.fields(_Template)
-        found = [attribute.evolve(inherited=True) for attribute in attrs.fields(cls.__mro__[1])]
+        found = [
+            each.evolve(inherited=True) for each in attrs.fields(cls.__mro__[1]) if each.name not in self._defaults
+        ]
         found += [
-            template.evolve(name=name, alias=name, default=default, type=hints[name])
+            _template().evolve(name=name, alias=name, default=default, type=hints[name])
             for name, default in self._defaults.items()
         ]
         getters = {attribute.name: property(operator.itemgetter(index)) for index, attribute in enumerate(found)}

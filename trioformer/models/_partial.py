@@ -12,18 +12,17 @@ import functools
 from collections.abc import Callable
 from typing import ClassVar
 
-import attrs
-
 from .._text import one_line
 from ..errors import DecodeError
 from . import _lazy, _serde
+from ._classes import frozen_model
 from ._meta import _MAX_REPR, KubernetesObject, key_of
 from ._resources import ResourceInfo, resource_of
 
 __all__ = ["PartialObjectMetadata", "metadata_kind", "metadata_only"]
 
 
-@attrs.frozen(kw_only=True, getstate_setstate=False, eq=False, repr=False, weakref_slot=False)
+@frozen_model(kw_only=True)
 class PartialObjectMetadata(KubernetesObject):
     """The metadata of an object (``meta/v1 PartialObjectMetadata``).
 

@@ -52,7 +52,6 @@ class APIServer:
     supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction, token and log, reviews that allow everything, and discovery and Tables for kubectl.
-
     The server speaks JSON and protobuf.  It does not validate or default the specs of built-in kinds, and does not
     authenticate clients.  The garbage collector is the server's only controller.  A deleted pod is removed immediately.
 

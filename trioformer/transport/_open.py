@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import platform
 import socket
 import ssl
@@ -164,11 +163,7 @@ def pays_to_compress(config: ClusterConfig) -> bool:
     a seventh of the time (docs/performance.rst).
     """
     host = urlsplit(config.server).hostname or ""
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = host == "localhost"
-    return not (config.in_cluster or is_loopback)
+    return not (config.in_cluster or host in ("localhost", "::1") or host.startswith("127."))
 
 
 def socket_options() -> list[tuple[int, int, int]]:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias, cast, final
 
 from ...errors import DecodeError
-from .._fields import Field
 from .._quantity import Quantity
 from .._values import FrozenMap, freeze
 from . import _plain
@@ -103,7 +102,7 @@ class WireLevel:
             json: _reader(path, owner, field, models.get(json), make) for json, path, owner, field in _flat(type_)
         }
 
-    def reader(self, data: bytes, source: tuple[type[Any], bytes]) -> Callable[[Field, object], Any]:
+    def reader(self, data: bytes, source: tuple[type[Any], bytes]) -> Callable[[Any, object], Any]:
         """Split a message into fields, and return a function that decodes a field; it ignores its second argument.
 
         Args:
@@ -116,7 +115,7 @@ class WireLevel:
         """
         found = _by_number(data)
 
-        def read(field: Field, _: object) -> Any:
+        def read(field: Any, _: object) -> Any:
             read_value = self._fields.get(field.json)
             value = ABSENT if read_value is None else read_value(found)
             if value is ABSENT:

@@ -23,8 +23,9 @@ other    a message: the name of its type, after its module and a dot if that is 
 from __future__ import annotations
 
 import functools
+import os
 import re
-from typing import Final, final
+from typing import Any, Final, final
 
 __all__ = ["WireField", "WireType", "find_type"]
 
@@ -83,12 +84,12 @@ class WireType:
 
 @functools.cache
 def _lines(module: str) -> dict[str, str]:
-    import importlib.resources  # noqa: PLC0415  # ten modules that JSON does not need
-
-    table = importlib.resources.files("trioformer.models._protobuf") / "tables" / f"{module}.txt"
-    if not table.is_file():
+    loader: Any = __spec__.loader  # importlib.resources would import ten modules
+    try:
+        table: bytes = loader.get_data(os.path.join(os.path.dirname(__file__), "tables", f"{module}.txt"))
+    except OSError:
         return {}
-    return dict(line.split(":", 1) for line in table.read_text("utf-8").splitlines())
+    return dict(line.split(":", 1) for line in table.decode().splitlines())
 
 
 @functools.cache

@@ -16,19 +16,21 @@ where kubectl works.
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from ..._secret import Secret
 from ...errors import ConfigError
-from ._proxy import SOCKS5, parse_proxy
-from ._route import Route
 
-_Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+if TYPE_CHECKING:
+    import ipaddress
+
+    from ._route import Route
+
+_Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _HAS_SCHEME_AND_HOST: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#]")
@@ -51,16 +53,18 @@ def find_route(
     Raises:
         ConfigError: The URL of the proxy is not valid or has an unknown scheme.
     """
-    if proxy_url:
-        proxy = parse_proxy(proxy_url, file=source, key="proxy-url")
-    else:
+    key, url = "proxy-url", proxy_url
+    if not url:
         found = find_in_environment(server, variable)
         if found is None:
             return None
-        name, url = found
+        key, url = found
         if not _HAS_SCHEME_AND_HOST.match(url.reveal()):
             url = Secret(f"http://{url.reveal()}")  # only in the environment
-        proxy = parse_proxy(url, file=None, key=name)
+    from ._proxy import SOCKS5, parse_proxy  # noqa: PLC0415  # most clients do not use a proxy
+    from ._route import Route  # noqa: PLC0415
+
+    proxy = parse_proxy(url, file=source if proxy_url else None, key=key)
     return Route(proxy, is_forwarded=server.startswith("http:") and proxy.scheme != SOCKS5)
 
 
@@ -147,10 +151,12 @@ def _split_port(text: str) -> tuple[str, str] | None:
 def _address(text: str) -> _Address | None:
     """Parse an IP address. An IPv4-mapped IPv6 address becomes the IPv4 address."""
     address = _address_as_written(text)
-    return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address
+    return address.ipv4_mapped or address if address is not None and address.version == 6 else address
 
 
 def _address_as_written(text: str) -> _Address | None:
+    import ipaddress  # noqa: PLC0415  # only for proxies
+
     try:
         return None if "%" in text else ipaddress.ip_address(text)
     except ValueError:
@@ -164,6 +170,8 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     if address is None or not re.fullmatch(r"[0-9]{1,9}", digits):
         return None
     bits = int(digits)
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped and bits >= _MAPPED_BITS:
+    if address.version == 6 and address.ipv4_mapped and bits >= _MAPPED_BITS:
         address, bits = address.ipv4_mapped, bits - _MAPPED_BITS
+    import ipaddress  # noqa: PLC0415  # only for proxies
+
     return None if bits > address.max_prefixlen else ipaddress.ip_network((address, bits), strict=False)

@@ -24,7 +24,6 @@ files have changed, the request is sent once more in the new generation.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import ssl
 from collections import deque
@@ -82,8 +81,8 @@ class Origin:
         """
         url = urlsplit(server)
         host, is_tls = url.hostname or "", url.scheme == "https"
-        if re.fullmatch(r"\d+(\.\d+){3}", host):
-            ipaddress.IPv4Address(host)
+        if re.fullmatch(r"\d+(\.\d+){3}", host) and any(int(part) > 255 for part in host.split(".")):
+            raise ValueError(f"{host!r} is not an address")
         usual = 443 if is_tls else 80
         port = usual if url.port is None else url.port
         netloc = (f"[{host}]" if ":" in host else host) + ("" if port == usual else f":{port}")
