@@ -50,6 +50,7 @@ def test_a_signature_has_the_fields() -> None:
     assert [*parameters] == ["container_port", "host_ip", "host_port", "name", "protocol"]
     assert parameters["container_port"].default == 0
     assert parameters["name"].annotation == "str | None"
+    assert inspect.signature(ConfigMap).parameters["kind"].default is ...
 
 
 def test_an_attrs_class_of_a_program_inherits_the_fields_of_a_built_in_class() -> None:

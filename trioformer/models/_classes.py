@@ -85,6 +85,9 @@ class _Attributes:
         return cast("tuple[attrs.Attribute[Any], ...]", cls.__attrs_attrs__)
 
 
+_FACTORY: Any = attrs.Factory  # attrs types the class as a function
+
+
 @final
 class Signature:
     """The ``__signature__`` of classes with the shared constructor.  The classes of programs have one of attrs."""
@@ -97,8 +100,9 @@ class Signature:
     def __get__(self, model: object, owner: type[Any]) -> inspect.Signature:
         if owner.__init__ is not self._init:
             raise AttributeError("__signature__")
-        given = [each for each in attrs.fields(owner) if each.name != "_origin"]
-        kind = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Signature(
-            [inspect.Parameter(each.alias, kind, default=each.default, annotation=each.type) for each in given]
-        )
+        parameters: list[inspect.Parameter] = []
+        for each in attrs.fields(owner):
+            default = ... if isinstance(each.default, _FACTORY) else each.default
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter(each.alias, kind, default=default, annotation=each.type))
+        return inspect.Signature(parameters[1:])  # without the origin
