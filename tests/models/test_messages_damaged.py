@@ -103,6 +103,13 @@ def test_a_damaged_value_of_a_map_is_named_without_its_key() -> None:
     assert place_of(lambda: to_dict(broken)) == "Pod shop/a: spec.containers[0].resources.limits[…]"
 
 
+def test_the_pickle_of_a_part_does_not_contain_the_object() -> None:
+    whole = pod(tagged(2, tagged(1, b"web")), tagged(1, b"Running" * 1_000))
+    data = pickle.dumps(whole.spec)
+    assert len(data) < 1_000
+    assert pickle.loads(data) == whole.spec
+
+
 def test_a_part_that_is_decoded_does_not_keep_the_bytes_of_its_object() -> None:
     whole = pod(tagged(2, tagged(1, b"web") + tagged(3, b"a")))
     counts = [sys.getrefcount(whole._origin.data)]

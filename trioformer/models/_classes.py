@@ -50,7 +50,7 @@ def _with_slots(cls: C) -> C:
 
 @functools.cache
 def _template() -> attrs.Attribute[Any]:
-    """Return an attribute that is changed for each field, because attrs has no constructor for them."""
+    """Return an attribute to copy for each field, because attributes have no public constructor."""
     made = attrs.make_class("Template", {"field": attrs.field(default=None, kw_only=True)})
     return cast("attrs.Attribute[Any]", attrs.fields(made)[0])
 
@@ -90,7 +90,10 @@ _FACTORY: Any = attrs.Factory  # attrs types the class as a function
 
 @final
 class Signature:
-    """The ``__signature__`` of classes with the shared constructor.  The classes of programs have one of attrs."""
+    """The ``__signature__`` of classes with the shared constructor.
+
+    Other classes have no ``__signature__``.  For them, ``inspect`` reads the constructor that attrs has made.
+    """
 
     __slots__ = ("_init",)
 

@@ -78,7 +78,7 @@ Received: TypeAlias = bytes | Raw | Message
 
 
 class Edits:
-    """The origin of a new or changed object: the source JSON, and the names of the fields that the program set."""
+    """The origin of a new or changed object: the received bytes, and the names of the fields that the program set."""
 
     __slots__ = ("names", "raw")
 

@@ -80,7 +80,7 @@ class Model(Slots):
     Two models of the same class are equal if their JSON is equal; the order of members does not matter.  The
     comparison includes JSON members that the class does not have, and ``1``, ``1.0`` and ``true`` differ.  So
     ``old.spec != new.spec`` detects every change.
-    The functions of the ``copy`` module return the object itself, and a pickle contains the object's JSON.
+    Functions of the ``copy`` module return the object itself, and a pickle contains its JSON or its protobuf message.
 
     Raises:
         DecodeError: The program reads a field whose JSON value does not have the type of the field.
@@ -214,7 +214,7 @@ class Model(Slots):
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[object, ...]]:
         cls, origin = type(self), self._origin
         if type(origin) is Message:
-            return make, (cls, origin)
+            return make, (cls, Message(origin.data))  # without the object that this is a part of
         unknown: Unknown = []
         if isinstance(origin, Edits) and encode_for_request(self, unknown=unknown) and unknown:
             # Neither JSON nor a message contains all fields.
@@ -348,7 +348,7 @@ class _Plan:
         """Decode one field, optionally from a raw value that has already been found.
 
         Raises:
-            DecodeError: The JSON of the field does not have the field's type.
+            DecodeError: The value does not have the type of the field.
         """
         try:
             data = raw_of(model) if raw is None else raw
