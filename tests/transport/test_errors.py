@@ -28,7 +28,7 @@ from trioformer.transport._errors import (
     shows_failing_server,
 )
 from trioformer.transport._internal import open_transport
-from trioformer.transport.http._httpx_transport import failure_of, httpx_error
+from trioformer.transport.http._httpx_transport import from_httpx, httpx_error
 
 
 async def send(config: ClusterConfig) -> None:
@@ -115,7 +115,7 @@ async def test_every_error_of_httpx_becomes_a_connection_failed_error() -> None:
 def test_an_error_of_httpx_becomes_the_failure_with_the_nearest_name(
     error: Exception, expected: type[failures.TransportError]
 ) -> None:
-    made = failure_of(error)
+    made = from_httpx(error)
     assert type(made) is expected
     assert str(made) == str(error)
     cause = ConnectionFailedError("the text")

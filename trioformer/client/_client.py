@@ -370,7 +370,7 @@ async def open_client(
             raise TypeError(f"{what}, such as TokenBucketRateLimiter(qps=5, burst=10), not {describe(rate_limiter)}")
         check_async(rate_limiter.wait, "rate_limiter.wait", "async def wait(self)")
     if http_transport is not None:
-        from httpx import AsyncBaseTransport  # noqa: PLC0415  # as in open_transport()
+        from httpx import AsyncBaseTransport  # noqa: PLC0415  # httpx is a tenth of a program's start
 
         if not isinstance(http_transport, AsyncBaseTransport):
             raise TypeError(f"http_transport must be an httpx.AsyncBaseTransport, not {describe(http_transport)}")

@@ -245,7 +245,10 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
 
 @final
 class EarlyEndError(httpx.RemoteProtocolError):
-    """The server closed the connection before a response began or ended, as the failure of a socket with this name."""
+    """The server closed the connection before a response began or ended.
+
+    The client converts this error to the failure with the same name.
+    """
 
 
 def connection_refused() -> httpx.ConnectError:

@@ -29,9 +29,9 @@ _FORMATS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMet
 class Accepted:
     """An encoding and a format that a client accepts."""
 
-    is_protobuf: bool = False
+    is_protobuf: bool
     """Whether the encoding is protobuf instead of JSON."""
-    format: str = ""
+    format: str
     """The kind to convert the object to, such as ``Table``.  It is empty for the object itself."""
 
 

@@ -1,4 +1,4 @@
-"""Service account tokens in the format of kube-apiserver, which only the TokenReviews of this server accept.
+"""Service account tokens in the format of kube-apiserver.  Only TokenReviews of this server accept these tokens.
 
 Source: kubernetes ``pkg/registry/core/serviceaccount/storage/token.go`` and ``pkg/apis/authentication/validation``.
 """

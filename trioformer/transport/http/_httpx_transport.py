@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final, Self, cast, final
+from types import ModuleType
+from typing import Any, Final, Self, TypeVar, cast, final
 
 import httpx
 import trio
@@ -21,6 +22,7 @@ import trio
 from ..._secret import Secret
 from ...errors import ConnectionFailedError, LimitExceededError
 from .. import _failures as failures
+from .._errors import CONNECTION_ERRORS
 from ._messages import (
     CONNECT_PATIENCE,
     NOT_IN_A_HEADER,
@@ -35,9 +37,11 @@ from ._messages import (
     join_headers,
 )
 
+E = TypeVar("E", bound=Exception)
+
 _ERRORS: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, httpx.CookieConflict)
 """The errors of httpx."""
-_ERRORS_AT_END: Final = (*_ERRORS, OSError, UnicodeError, trio.BrokenResourceError, trio.ClosedResourceError)
+_ERRORS_AT_END: Final[tuple[type[Exception], ...]] = (*_ERRORS, *CONNECTION_ERRORS)
 """The errors of transports, which do not matter any more when a response is closed."""
 CLOSE_PATIENCE: Final = 5.0
 """The maximum number of seconds for closing, even when the caller is cancelled. Closing never waits for the peer."""
@@ -77,7 +81,7 @@ class HTTPXTransport:
                 sent.headers["Authorization"] = authorization.reveal()
             return HTTPXResponse(await self._transport.handle_async_request(sent))
         except _ERRORS as exc:
-            raise failure_of(exc) from exc
+            raise from_httpx(exc) from exc
 
     def close(self) -> None:
         """Do nothing: the transport belongs to the caller."""
@@ -139,7 +143,7 @@ class HTTPXResponse:
         except StopAsyncIteration:
             return b""
         except _ERRORS as exc:
-            raise failure_of(exc) from exc
+            raise from_httpx(exc) from exc
         self._is_suspended = True
         return data
 
@@ -223,14 +227,15 @@ class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
 
 def httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
     """Convert an error to the httpx error that users of httpx expect, with the same text."""
-    kinds: list[Any] = [getattr(httpx, base.__name__, object) for base in type(error.__cause__).__mro__]
-    kind: type[httpx.TransportError]
-    kind = next((kind for kind in kinds if issubclass(kind, httpx.TransportError)), httpx.TransportError)
-    return kind(str(error))
+    return _namesake(error.__cause__, httpx, httpx.TransportError)(str(error))
 
 
-def failure_of(error: Exception) -> failures.TransportError:
-    """Convert an error of httpx to the failure with the same name and text."""
-    kinds: list[Any] = [getattr(failures, base.__name__, object) for base in type(error).__mro__]
-    kind: type[failures.TransportError] = next((kind for kind in kinds if kind is not object), failures.TransportError)
-    return kind(str(error))
+def from_httpx(error: Exception) -> failures.TransportError:
+    """Convert an error of httpx to the failure with the nearest name and the same text."""
+    return _namesake(error, failures, failures.TransportError)(str(error))
+
+
+def _namesake(error: BaseException | None, module: ModuleType, base: type[E]) -> type[E]:
+    """Return the class in a module that has the name of an error's class, or of its nearest base class."""
+    found: list[Any] = [getattr(module, each.__name__, object) for each in type(error).__mro__]
+    return next((kind for kind in found if issubclass(kind, base)), base)

@@ -77,7 +77,7 @@ class Origin:
         """Return the origin for the URL of the server.
 
         Raises:
-            ValueError: The host has the form of an IPv4 address, but is not valid.
+            ValueError: The port or an IPv4 address in the URL is not valid, or the host is not ASCII.
         """
         url = urlsplit(server)
         host, is_tls = url.hostname or "", url.scheme == "https"

@@ -39,7 +39,7 @@ _RECORD_SIZE: Final = 16 * 1024  # at most; OpenSSL returns one record at a time
 
 @final
 class Bounded:
-    """Limit the time of a block, and translate its errors.
+    """Limit the time of a block, and translate its errors to failures.
 
     Each request enters several of these blocks. A generator with ``fail_after`` would take three times as long.
     """

@@ -51,8 +51,8 @@ async def open_tunnel(stream: RawStream, proxy: Proxy, host: str, port: int) -> 
 
     Raises:
         ProxyFailedError: The proxy did not connect to the server, or the peer is not a proxy.
-        trio.BrokenResourceError: The connection to a SOCKS5 proxy was lost. For an HTTP proxy, an httpx.NetworkError
-            is raised instead.
+        trio.BrokenResourceError: The connection to a SOCKS5 proxy was lost. For an HTTP proxy, a
+            failures.NetworkError is raised instead.
     """
     with trio.move_on_after(TUNNEL_PATIENCE):
         if proxy.is_socks:
