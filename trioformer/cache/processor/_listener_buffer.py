@@ -128,7 +128,7 @@ class ListenerBuffer(Generic[T]):
         self._slices: Slices | None = None
         self._delivered = 0
 
-    # --- the writer's side: synchronous methods, called between two checkpoints of the process loop ---
+    # --- the writer's side: synchronous methods, called between two checkpoints ---
 
     def start(self) -> None:
         """Start queueing notifications if the buffer is paused."""
@@ -211,7 +211,7 @@ class ListenerBuffer(Generic[T]):
             self._arrival.set()
 
     def has_room(self, count: int) -> bool:
-        """Whether ``count`` notifications fit; always True with ``overflow="coalesce"``."""
+        """Return whether ``count`` notifications fit, which is always true with ``overflow="coalesce"``."""
         return self.overflow == "coalesce" or self._queue.buffered + count <= self._queue.size
 
     async def wait_for_room(self) -> None:
@@ -260,8 +260,8 @@ class ListenerBuffer(Generic[T]):
     def take_now(self, now: float) -> Notification[T] | None:
         """Return the next notification without waiting; return None if it is time to call :meth:`take`.
 
-        A handler's task calls this method, because the coroutine and the time for each notification of a burst take
-        longer than everything else in :meth:`take`.
+        A handler's task calls this method first.  In a burst, making a coroutine and reading the clock for each
+        notification would take longer than everything else in :meth:`take`.
 
         Args:
             now: The current time on trio's clock.

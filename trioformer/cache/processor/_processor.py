@@ -393,7 +393,7 @@ class Processor(Generic[T]):
         self._put_batch(SharedBatch(BatchKind.INITIAL, initial), self._listeners)
 
     def has_room(self, count: int) -> bool:
-        """Whether ``count`` notifications fit into the buffers of all listeners with ``overflow="block"``."""
+        """Return whether ``count`` notifications fit into the buffers of all listeners with ``overflow="block"``."""
         for listener in self._listeners:  # noqa: SIM110  # all() would take three times as long for every batch
             if not listener.buffer.has_room(count):
                 return False

@@ -1,7 +1,7 @@
 """The queue between the reflector and the process loop.
 
 The reflector queues the changes that the server reports.  The process loop takes them in batches and applies them to
-the indexer in the same order.
+the indexer in the same order.  While the process loop waits, the reflector's task applies a batch at once.
 There are three kinds of batches:
 
 - a list of changes: states of objects, deletions, bad objects and bookmarks
@@ -103,8 +103,8 @@ class DeltaFIFO(Generic[T]):
 
     max_pending: int = 10_000
     apply_now: Callable[[list[Change[T]]], int] | None = attrs.field(default=None, init=False)
-    """A function of the consumer, which applies the first changes of a batch without waiting, and returns their
-    number."""
+    """A function of the consumer that applies the first changes of a batch without waiting, and returns the number of
+    these changes."""
     _batches: deque[Batch[T]] = attrs.field(factory=deque, init=False)
     _pending: int = attrs.field(default=0, init=False)
     _pending_lists: int = attrs.field(default=0, init=False)
