@@ -206,3 +206,21 @@ def test_json_of_an_unchanged_message_is_that_of_its_dict(pair: tuple[Any, Any])
     one, other = pair
     assert from_dict(type(one), to_dict(other)) == one
     assert encode(other).startswith(b"{")
+
+
+def test_the_last_value_of_a_repeated_name_counts_in_every_layout() -> None:
+    usual = b"".join([tagged(number, value) for number, value in enumerate((b"a", b"", b"shop", b"", b"u", b"7"), 1)])
+    for metadata in (usual + tagged(1, b"b"), usual + tagged(15, b"o") + tagged(1, b"b"), tagged(1, b"c") + usual):
+        data = tagged(1, metadata)
+        message, head = scan_message(data, 0, len(data), drops_managed_fields=False)
+        read = make_object(Pod, message, head)
+        assert (read.name, read.uid) == (read.metadata.name, read.metadata.uid)
+
+
+def test_a_name_of_any_length_and_any_bytes_is_read_in_the_usual_layout() -> None:
+    for name in (b"", b"a", b"x" * 127, b"x" * 128, b"x" * 300, b"\x12\x00\x1a\x00", "ü".encode(), b"\xff"):
+        values = (name, b"gen-", name, b"", b"u" * len(name), b"7")
+        data = tagged(1, b"".join([tagged(number, value) for number, value in enumerate(values, 1)]) + b"\x38\x90\x01")
+        head = scan_message(data, 0, len(data), drops_managed_fields=False)[1].metadata
+        text = name.decode("utf-8", "replace")
+        assert (head.name, head.namespace, head.uid, head.resourceVersion) == (text, text, "u" * len(name), "7")

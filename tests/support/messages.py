@@ -79,7 +79,7 @@ def model_differences(cls: type[KubernetesObject], envelope: bytes, data: bytes)
         yield "the models are not equal"
     if hash(one) != hash(other) or hash(one.metadata) != hash(other.metadata):
         yield "the hashes are not equal"
-    yield from differences(to_dict(one), without_type_meta(encode(other)), "to_dict ")
+    yield from differences(to_dict(one), to_dict(other), "to_dict ")
     yield from field_differences(one, other)
     copy = pickle.loads(pickle.dumps(one))
     if type(copy._origin) is not Message or copy._origin != one._origin or copy != one or copy.key != one.key:

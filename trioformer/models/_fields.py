@@ -10,6 +10,7 @@ import attrs
 from . import _serde
 from ._evolve import Received
 from ._hints import has_float, is_scalar
+from ._protobuf._places import place_of, source_of
 from ._protobuf._wire import Message, Unknown
 from ._serde import Raw
 from ._values import FrozenMap, camel_case, freeze
@@ -48,9 +49,7 @@ def json_of(model: object, origin: Received, unknown: Unknown | None = None) -> 
     try:
         return _serde.dumps(message_to_plain(type(model), origin.data, unknown))
     except _serde.FAULTS as error:
-        from ._protobuf._places import name_of  # noqa: PLC0415  # only for damaged messages
-
-        raise _serde.decode_error(error, name_of(type(model), origin.data)) from error
+        raise _serde.decode_error(error, place_of(source_of(model, origin))) from error
 
 
 def model_codec(container: Any, model: type[Any], make: Callable[[Any], Any], encode: EncodePart) -> Codec:

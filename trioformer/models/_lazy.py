@@ -46,6 +46,7 @@ from ._fields import Field as _Field
 from ._hints import check_annotations, check_hint, check_names, without_none, without_notes
 from ._mistakes import arguments_of, missing_attribute, refuse_change, refuse_item, wrong_argument
 from ._parts import model_in, part_of
+from ._protobuf._places import place_of, source_of
 from ._protobuf._wire import Message, Unknown
 from ._serde import Raw
 from ._values import EMPTY_MAP
@@ -370,7 +371,6 @@ class _Plan:
     def _read_all(self, model: Model) -> None:
         # The field that was decoded first keeps its value: each read of an attribute returns the same object.
         origin = model._origin
-        is_complete = not type(model)._deferred
         read: Callable[[_Field, Any], Any] = _Field.value_of
         found: Iterable[Any]
         try:
@@ -387,10 +387,8 @@ class _Plan:
                 value = read(field, raw)
                 field.set(model, field.make_default(model) if value is MADE else value)
             except _serde.FAULTS:
-                is_complete = False
+                continue
         set_once(model, ALL)
-        if type(origin) is Message and is_complete:
-            origin.source = None
 
     def _reader_of(self, model: Model, data: Message) -> Callable[[_Field, Any], Any]:
         """Return a function that reads a field of a message, as ``_Field.value_of`` does."""
@@ -399,7 +397,7 @@ class _Plan:
 
             models = {field.json: field.model for field in self.fields.values() if field.model}
             self._wire = WireLevel(type(model), models, make)
-        return self._wire.reader(data.data, data.source or (type(model), data.data))
+        return self._wire.reader(data.data, source_of(model, data))
 
 
 def _place_of(model: Model, field: _Field) -> str:
@@ -407,9 +405,7 @@ def _place_of(model: Model, field: _Field) -> str:
     data = raw_of(model)
     if type(data) is not Message:
         return f"{type(model).__name__}.{field.name}"
-    from ._protobuf._places import place_of  # noqa: PLC0415  # only for damaged messages
-
-    return place_of(type(model), data, field.json)
+    return place_of(source_of(model, data), field.json)
 
 
 plan_of = cast("Callable[[type[Any]], _Plan]", functools.cache(_Plan))
@@ -480,8 +476,9 @@ def _encoded(
     """Encode a new or changed model; ``encode_part``, by default :func:`encode`, encodes the models in it."""
     members: dict[str, bytes | Raw] = {}
     if origin.raw is not None:
+        data = json_of(model, origin.raw, unknown)
         try:
-            members |= _serde.map_items(json_of(model, origin.raw, unknown))
+            members |= _serde.map_items(data)
         except _serde.FAULTS as error:
             raise _serde.decode_error(error, type(model).__name__) from error
     always, is_new = type(model)._always, origin.raw is None

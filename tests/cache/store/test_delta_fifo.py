@@ -281,3 +281,26 @@ async def test_nothing_is_applied_while_a_list_waits(nursery: trio.Nursery) -> N
     put(queue, "c")
     assert consumer.now == []
     assert len(queue) == 3
+
+
+async def test_an_exception_of_the_consumer_is_raised_by_pop_and_not_by_the_reflector(nursery: trio.Nursery) -> None:
+    queue = fifo()
+
+    def fail(batch: list[object]) -> int:
+        raise DecodeError("of a program's class")
+
+    queue.apply_now = fail
+    raised: list[Exception] = []
+
+    async def consume() -> None:
+        try:
+            await queue.pop()
+        except DecodeError as error:
+            raised.append(error)
+
+    nursery.start_soon(consume)
+    await trio.testing.wait_all_tasks_blocked()
+    put(queue, "a", "b")
+    await trio.testing.wait_all_tasks_blocked()
+    assert len(raised) == 1
+    assert len(queue) == 0

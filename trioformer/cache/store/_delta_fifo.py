@@ -115,6 +115,8 @@ class DeltaFIFO(Generic[T]):
     """Whether the consumer waits in :meth:`pop`."""
     _room_freed: trio.Event | None = attrs.field(default=None, init=False)
     _closed: bool = attrs.field(default=False, init=False)
+    _failure: Exception | None = attrs.field(default=None, init=False)
+    """The exception that ``apply_now`` raised."""
 
     def __len__(self) -> int:
         """Return the number of pending changes; a relist or a resync counts as one change."""
@@ -189,13 +191,15 @@ class DeltaFIFO(Generic[T]):
         if self._is_idle and self.apply_now is not None and len(self._batches) == 1:
             batch = self._batches[0]
             if isinstance(batch, list):
-                applied = self.apply_now(batch)
+                try:
+                    applied = self.apply_now(batch)
+                except Exception as error:  # noqa: BLE001  # it is the consumer's, and not of the reflector's request
+                    self._failure, applied = error, len(batch)
                 self._pending -= applied
-                if applied == len(batch):
-                    self._batches.clear()
-                    return
                 del batch[:applied]
-        if self._batches:
+                if not batch:
+                    self._batches.clear()
+        if self._batches or self._failure is not None:
             self._ready.set()
 
     async def pop(self) -> Batch[T]:
@@ -203,11 +207,14 @@ class DeltaFIFO(Generic[T]):
 
         Raises:
             trio.ClosedResourceError: If the queue is closed and empty.
+            Exception: The function ``apply_now`` raised this exception.
 
         Cancellation: no batch is lost; pending batches stay in the queue.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        while not self._batches:
+        while not self._batches or self._failure is not None:
+            if self._failure is not None:
+                raise self._failure
             if self._closed:
                 raise trio.ClosedResourceError("this delta FIFO is closed")
             self._ready = trio.Event()

@@ -11,6 +11,7 @@ from ...errors import DecodeError
 from .._quantity import Quantity
 from .._values import FrozenMap, freeze
 from . import _plain
+from ._places import MAP_ITEM
 from ._tables import WireField, WireType, find_type
 from ._wire import ABSENT, Message, Unknown, Value, message, newer_field_in, read_level, text
 
@@ -102,12 +103,12 @@ class WireLevel:
             json: _reader(path, owner, field, models.get(json), make) for json, path, owner, field in _flat(type_)
         }
 
-    def reader(self, data: bytes, source: tuple[type[Any], bytes]) -> Callable[[Any, object], Any]:
+    def reader(self, data: bytes, source: tuple[Any, ...]) -> Callable[[Any, object], Any]:
         """Split a message into fields, and return a function that decodes a field; it ignores its second argument.
 
         Args:
             data: The message.
-            source: The ``source`` of the messages in the fields.
+            source: The source of the parts in the fields; see ``_places.py``.
 
         Raises:
             DecodeError: The bytes are not a message.  The returned function raises this error for a value of the wrong
@@ -120,10 +121,17 @@ class WireLevel:
             value = ABSENT if read_value is None else read_value(found)
             if value is ABSENT:
                 return field.default
-            if field.model is not None:
-                parts = value.values() if type(value) is FrozenMap else value if type(value) is tuple else (value,)
-                for part in parts:
-                    part._origin.source = source
+            if field.model is None:
+                return value
+            json = field.json
+            if type(value) is tuple:
+                for index, part in enumerate(value):
+                    part._origin.source = source, json, index
+            elif type(value) is FrozenMap:
+                for part in value.values():
+                    part._origin.source = source, json, MAP_ITEM
+            else:
+                value._origin.source = source, json, None
             return value
 
         return read

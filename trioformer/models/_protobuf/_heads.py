@@ -21,7 +21,7 @@ MAGIC: Final = b"k8s\0"
 
 _METADATA: Final = 1 << 3 | 2
 """The tag of an object's metadata, which Go writes first."""
-_NAME, _NAMESPACE, _UID, _RESOURCE_VERSION = (number << 3 | 2 for number in (1, 3, 5, 6))
+_NAME, _NAMESPACE, _UID, _RESOURCE_VERSION = _READ = tuple(number << 3 | 2 for number in (1, 3, 5, 6))
 _TYPE: Final = re.compile("[A-Z]{1,20}")
 """An event type, which may also be from a later release."""
 _MANAGED_NUMBER: Final = 17
@@ -127,6 +127,9 @@ def scan_message(data: bytes, begin: int, end: int, *, drops_managed_fields: boo
             inner = usual.end()
             while inner < after:
                 if data[inner] != _MANAGED_FIELDS or data[inner + 1] != 1:
+                    if data[inner] in _READ:  # a second value, which replaces the first one
+                        usual = None
+                        break
                     inner, is_last = _end_of(data, inner), not managed
                     continue
                 managed = managed or inner
@@ -161,10 +164,10 @@ def _usual_metadata() -> Callable[[bytes, int, int], re.Match[bytes] | None]:
     Go writes the fields 1 to 6 even if they are empty. Each group is a size of one byte and a value.
     """
     short = b"|".join(re.escape(bytes((size,))) + b".{%d}" % size for size in range(0x80))
-    tags = (b"".join(re.escape(bytes((number << 3 | wire,))) for number in range(16)) for wire in (2, 0))
+    all_tags = [[number << 3 | wire for number in range(16)] for wire in (2, 0)]
+    tags = (re.escape(bytes(tag for tag in each if tag not in _READ)) for each in all_tags)
     others = b"(?>[%s](?>%s)|[%s][\x80-\xff]{0,9}[\0-\x7f])*+" % (next(tags), short, next(tags))
-    kept = (_NAME, _NAMESPACE, _UID, _RESOURCE_VERSION)
-    fields = [(b"%s((?>%s))" if tag in kept else b"%s(?>%s)", tag) for tag in range(_NAME, _RESOURCE_VERSION + 1, 8)]
+    fields = [(b"%s((?>%s))" if tag in _READ else b"%s(?>%s)", tag) for tag in range(_NAME, _RESOURCE_VERSION + 1, 8)]
     first = b"".join(form % (re.escape(bytes((tag,))), short) for form, tag in fields)
     return re.compile(first + others, re.DOTALL).match
 

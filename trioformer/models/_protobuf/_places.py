@@ -1,67 +1,49 @@
-"""Name the object and the path of a field that cannot be decoded, for errors."""
+"""Name the object and the path of a field that cannot be decoded, for errors.
+
+A part of an object remembers where it was read, as a tuple of the source of the surrounding model, the JSON name of the
+field, and the index in a list.  The source of an object is a tuple of its class and its head.  So a part does not keep
+the bytes of its object in memory.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator
 from typing import Any
 
-from ...errors import DecodeError
-from ._fields import type_of_class
 from ._heads import find_key
-from ._plain import entry_of, step_of
-from ._tables import WireType
-from ._wire import Message, read_level
+from ._wire import Message
 
-__all__ = ["name_of", "place_of"]
+__all__ = ["MAP_ITEM", "place_of", "source_of"]
 
-
-def name_of(cls: type[Any], data: bytes) -> str:
-    """Return the kind and key of an object, or the class of a part."""
-    key = find_key(data)[0] if hasattr(cls, "__resource__") else ""
-    return f"{cls.__name__} {key}" if key else cls.__name__
+MAP_ITEM = "…"
+"""The index of a value in a map; errors do not contain the keys of maps."""
 
 
-def place_of(cls: type[Any], message: Message, json: str) -> str:
+def source_of(model: object, message: Message) -> tuple[Any, ...]:
+    """Return the source of the parts that are read from a model's message."""
+    if message.source is not None:
+        return message.source
+    cls = type(model)
+    slot = getattr(cls, "_head", None)
+    if slot is None:  # a part that was made alone
+        return cls, None
+    try:
+        return cls, slot.__get__(model)
+    except AttributeError:  # the head of a changed object is made when it is first read
+        return cls, find_key(message.data)[0]
+
+
+def place_of(source: tuple[Any, ...], json: str = "") -> str:
     """Return the object and the path of a field, such as ``Pod shop/a: spec.containers[0].image``.
 
-    A part does not store its path, because almost no part is ever damaged.  Instead, the part's message is searched in
-    the message of its object.  If several parts have the same bytes, the path is that of the first one.
-
     Args:
-        cls: The class of the model that has the field.
-        message: The message of the model.
-        json: The JSON name of the field.
+        source: The source of the field's model.
+        json: The JSON name of the field, or an empty string for the model itself.
     """
-    data = message.data
-    root, whole = message.source or (cls, data)
-    wanted = type_of_class(cls), data
-    pending = deque([("", type_of_class(root), whole)])
-    while pending:
-        path, type_, found = pending.popleft()
-        if (type_, found) == wanted:
-            return f"{name_of(root, whole)}: {path}{json}"
-        assert type_ is not None  # a message is of a type of the table
-        pending += ((path + step, inner, part) for step, inner, part in _messages_in(found, type_) if data in part)
-    return f"{name_of(root, whole)}: {cls.__name__}.{json}"
-
-
-def _messages_in(data: bytes, type_: WireType) -> Iterator[tuple[str, WireType, bytes]]:
-    """Return the path, type and bytes of each message in the fields of a message."""
-    counts: Counter[int] = Counter()
-    try:
-        fields = read_level(data)
-    except DecodeError:
-        return
-    for number, value in fields:
-        field = type_.fields.get(number)
-        if field is None or len(field.element) == 1 or field.element.startswith("[="):
-            continue
-        step = "" if field.is_inline else f"{step_of(field, counts[number])}."
-        counts[number] += 1
-        try:
-            part = entry_of(value, field.element)[1] if field.shape == "{" else value
-        except DecodeError:
-            continue
-        if isinstance(part, bytes):
-            yield step, type_.type_of(field.element), part
+    steps = [json] if json else []
+    while len(source) > 2:
+        source, step, index = source
+        steps.append(step if index is None else f"{step}[{index}]")
+    cls, known = source
+    key = getattr(known, "key", known)
+    name = f"{cls.__name__} {key}" if key and key.isprintable() else cls.__name__
+    return f"{name}: {'.'.join(reversed(steps))}" if steps else name

@@ -55,9 +55,8 @@ class Message(msgspec.Struct, gc=False, eq=False):
     """
 
     data: bytes
-    source: tuple[type[Any], bytes] | None = None
-    """The class and the bytes of the object whose part this is, for errors.  It is None for an object, and for a part
-    whose fields have been decoded, so that the object can be freed."""
+    source: tuple[Any, ...] | None = None
+    """Where a part was read, for errors; see ``_places.py``."""
 
     def __bytes__(self) -> bytes:
         return self.data

@@ -227,7 +227,10 @@ class _Body(httpx.AsyncByteStream, AsyncIterator[bytes]):
 
 def httpx_error(error: ConnectionFailedError | LimitExceededError) -> httpx.TransportError:
     """Convert an error to the httpx error that users of httpx expect, with the same text."""
-    return _namesake(error.__cause__, httpx, httpx.TransportError)(str(error))
+    cause = error.__cause__
+    original = getattr(cause, "__cause__", None)  # that of a transport that the caller passed
+    cause = original if isinstance(original, httpx.TransportError) else cause
+    return _namesake(cause, httpx, httpx.TransportError)(str(error))
 
 
 def from_httpx(error: Exception) -> failures.TransportError:

@@ -83,6 +83,8 @@ class Origin:
         host, is_tls = url.hostname or "", url.scheme == "https"
         if re.fullmatch(r"\d+(\.\d+){3}", host) and any(int(part) > 255 for part in host.split(".")):
             raise ValueError(f"{host!r} is not an address")
+        if not host.isascii():
+            raise ValueError(f"{host!r} is not ASCII; pass the form of the name that begins with xn--")
         usual = 443 if is_tls else 80
         port = usual if url.port is None else url.port
         netloc = (f"[{host}]" if ":" in host else host) + ("" if port == usual else f":{port}")
