@@ -64,6 +64,9 @@ class Message(msgspec.Struct, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return type(other) is Message and self.data == other.data
 
+    def __ne__(self, other: object) -> bool:  # a struct has one of its own
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.data)
 
