@@ -40,10 +40,11 @@ def place_of(source: tuple[Any, ...], json: str = "") -> str:
         json: The JSON name of the field, or an empty string for the model itself.
     """
     steps = [json] if json else []
-    while len(source) > 2:
-        source, step, index = source
+    found: Any = source
+    while len(found) > 2:
+        found, step, index = found
         steps.append(step if index is None else f"{step}[{index}]")
-    cls, known = source
+    cls, known = found
     key = getattr(known, "key", known)
     name = f"{cls.__name__} {key}" if key and key.isprintable() else cls.__name__
     return f"{name}: {'.'.join(reversed(steps))}" if steps else name
