@@ -111,7 +111,7 @@ class Messages(ClientFuzzer[Exchange]):
 def _contains(found: list[KubernetesObject], good: list[bytes]) -> bool:
     """Whether the good objects were delivered in their order."""
     rest = iter(found)
-    return all(any(obj._origin == data for obj in rest) for data in good)
+    return all(any(obj._origin.data == data for obj in rest) for data in good)
 
 
 def _framed(frame: bytes) -> bytes:
