@@ -11,7 +11,7 @@ from typing import Final
 from .._channels import V4, V5, ChannelSocket, accept_token
 from ..client._internal import streamed_status_error
 from ..errors import BadRequestError, UnexpectedResponseError
-from ..transport._internal import ByteStream, Transport, request_id_in, upgrade
+from ..transport._internal import ByteStream, Transport, request_id_in
 
 PROTOCOLS: Final = (V5, V4)
 OUTPUT_PROTOCOLS: Final = (V4,)
@@ -51,7 +51,7 @@ async def open_channels(
         (b"Sec-WebSocket-Key", key),
         (b"Sec-WebSocket-Protocol", ", ".join(protocols).encode()),
     ]
-    async with upgrade(transport, path, headers, where=where) as response:
+    async with transport.upgrade(path, headers, where=where) as response:
         if response.code != 101:
             raise await _refusal(response, where)
         found = response.headers

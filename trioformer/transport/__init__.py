@@ -8,7 +8,7 @@ Its packages and modules:
 - ``_proxy``: finds the proxy for a server
 - ``_open.py``: checks the configuration, and combines the parts
 - ``_connection.py``: sends requests, opens streamed responses, and reports them to a :class:`RequestObserver`
-- ``_raw_requests.py``: the httpx client for programs, and requests that switch to another protocol, such as WebSockets
+- ``_raw_requests.py``: the httpx client for programs
 - ``_options.py``: :class:`~trioformer.client.ClientOptions`
 - ``_limits.py``: :class:`Limits` of responses
 - ``_failures.py``: the failures of connections, with the names of httpx

@@ -21,7 +21,7 @@ from ._limits import Limits
 from ._warnings import WarningHandler, report_warnings
 from .auth._credentials import Credential, CredentialSource
 from .http._body import ByteStream
-from .http._messages import Request, RequestHeaders, Response, impersonation_headers
+from .http._messages import Header, Headers, Request, RequestHeaders, Response, impersonation_headers
 from .http._pool import Generations
 from .policy._liveness import ServerHealth
 from .policy._retries import Retries
@@ -186,6 +186,27 @@ class Transport(metaclass=NoPublicConstructor):
             method, path, params, content, content_type, accept, where, for_watch=for_watch, resumable=resumable
         )
         body = await self.open(request, self._retries_of(request, may_retry=retries and not resumable))
+        try:
+            yield body
+        finally:
+            await body.aclose()
+
+    @asynccontextmanager
+    async def upgrade(self, path: str, headers: list[Header], *, where: str) -> AsyncGenerator[ByteStream, None]:
+        """Ask the server to switch to another protocol, and yield its response.
+
+        After status 101, the response has a stream for the other protocol (``ByteStream.upgraded``) instead of a body.
+        The request is retried only after a 401 response. After other failures, a retry might, for example, start a
+        command twice.
+
+        ``path`` includes the query. ``headers`` must include ``Connection`` and ``Upgrade``.
+
+        Cancellation: the connection is closed, as at the end of the block.
+        """
+        own = self._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
+        request = Request(method="GET", path=path, headers=Headers([*own.items, *headers]), where=where)
+        body = await self.open(request, self._retries_of(request, may_retry=False))
+        body.end_turn()  # a command or a forwarded port may run for as long as the caller wants
         try:
             yield body
         finally:

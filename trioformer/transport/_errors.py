@@ -129,7 +129,7 @@ def credential_text(config: ClusterConfig) -> str:
 
 
 def connection_failed(error: BaseException, server: str, where: str = "") -> ConnectionFailedError | LimitExceededError:
-    """Return the error for a failure or an exception from ssl or a socket. The caller raises it ``from`` the cause.
+    """Translate a failure, or an exception from ssl or a socket. The caller raises the result ``from`` that exception.
 
     Quoted parts of the response are removed from the exception.
     The text begins with the operation (``where``) and the server, which is described as in :func:`server_text`.

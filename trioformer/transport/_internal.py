@@ -21,6 +21,5 @@ from .http._messages import request_id_in as request_id_in
 
 if TYPE_CHECKING:
     from ._raw_requests import open_http_client as open_http_client
-    from ._raw_requests import upgrade as upgrade
-else:  # they import httpx
-    __getattr__, _ = _names_on_demand(globals(), {"open_http_client": "_raw_requests", "upgrade": "_raw_requests"})
+else:  # it imports httpx
+    __getattr__, _ = _names_on_demand(globals(), {"open_http_client": "_raw_requests"})

@@ -1,4 +1,4 @@
-"""Requests from the httpx client for programs, and requests that switch to another protocol.
+"""Requests from the httpx client for programs.
 
 The credentials are for one server, so requests to other servers, including redirects, are rejected before anything is
 sent.
@@ -6,8 +6,6 @@ sent.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import final
 
@@ -16,33 +14,8 @@ import httpx
 
 from ..errors import ConnectionFailedError, LimitExceededError
 from ._connection import Transport
-from .http._body import ByteStream
 from .http._httpx_transport import httpx_error, request_of, response_of
-from .http._messages import READ_PATIENCE, Header, Headers, Request
-
-
-@asynccontextmanager
-async def upgrade(
-    transport: Transport, path: str, headers: list[Header], *, where: str
-) -> AsyncGenerator[ByteStream, None]:
-    """Ask the server to switch to another protocol, and yield its response.
-
-    After status 101, the response has a stream for the other protocol (``ByteStream.upgraded``) instead of a body.
-    The request is retried only after a 401 response. After other failures, a retry might, for example, start a command
-    twice.
-
-    ``path`` includes the query. ``headers`` must include ``Connection`` and ``Upgrade``.
-
-    Cancellation: the connection is closed, as at the end of the block.
-    """
-    own = transport._headers.of(accept="*/*", content_type=None, accepts_gzip=False)
-    request = Request(method="GET", path=path, headers=Headers([*own.items, *headers]), where=where)
-    body = await transport.open(request, transport._retries_of(request, may_retry=False))
-    body.end_turn()  # a command or a forwarded port may run for as long as the caller wants
-    try:
-        yield body
-    finally:
-        await body.aclose()
+from .http._messages import READ_PATIENCE, Headers, Request
 
 
 def open_http_client(transport: Transport) -> httpx.AsyncClient:

@@ -15,7 +15,7 @@ import trustme
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._connection import MAX_REQUESTS
-from trioformer.transport._internal import Transport, open_transport, upgrade
+from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport.http._upgraded import UpgradedStream
 
 HEADERS = [(b"Connection", b"Upgrade"), (b"Upgrade", b"echo")]
@@ -86,7 +86,7 @@ async def test_both_sides_speak_at_the_same_time_after_a_switch(tls: bool) -> No
     async with (
         serving(echo, tls=tls) as server,
         open_transport(connected(server)) as transport,
-        upgrade(transport, "/x?a=1&a=2", HEADERS, where="upgrade x") as response,
+        transport.upgrade("/x?a=1&a=2", HEADERS, where="upgrade x") as response,
     ):
         assert response.code == 101
         stream = response.upgraded
@@ -116,7 +116,7 @@ async def test_a_reader_does_not_wait_for_a_sender_whose_peer_waits_to_be_read()
     async with (
         serving(echo_in_small_buffers, tls=True) as server,
         open_transport(connected(server)) as transport,
-        upgrade(transport, "/x", HEADERS, where="upgrade x") as response,
+        transport.upgrade("/x", HEADERS, where="upgrade x") as response,
     ):
         stream = response.upgraded
         shrink(stream._stream.raw.socket)  # type: ignore[attr-defined]  # it is a TCPStream
@@ -143,7 +143,7 @@ async def test_a_stream_is_readable_when_something_has_arrived() -> None:
     async with (
         serving(speak_when_asked, tls=False) as server,
         open_transport(connected(server)) as transport,
-        upgrade(transport, "/x", HEADERS, where="upgrade x") as response,
+        transport.upgrade("/x", HEADERS, where="upgrade x") as response,
     ):
         stream = response.upgraded
         assert isinstance(stream, UpgradedStream)
@@ -157,7 +157,7 @@ async def test_a_stream_is_readable_when_something_has_arrived() -> None:
 
 async def test_the_end_of_the_block_closes_the_connection() -> None:
     async with serving(echo, tls=True) as server, open_transport(connected(server)) as transport:
-        async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+        async with transport.upgrade("/x", HEADERS, where="upgrade x") as response:
             assert pool_of(transport) == ["<Connection: switched>"]
             stream = response.upgraded
         assert pool_of(transport) == []
@@ -177,7 +177,7 @@ async def test_a_peer_that_has_gone_is_an_error_of_trio_for_who_sends() -> None:
     async with (
         serving(leave, tls=True) as server,
         open_transport(connected(server)) as transport,
-        upgrade(transport, "/x", HEADERS, where="upgrade x") as response,
+        transport.upgrade("/x", HEADERS, where="upgrade x") as response,
     ):
         with trio.fail_after(5):
             assert await response.upgraded.receive_some() == b""
@@ -199,11 +199,11 @@ async def test_a_peer_that_reads_nothing_may_do_so_after_a_switch_only() -> None
         return patience, sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
     async with serving(refuse_first, tls=True) as server, open_transport(connected(server)) as transport:
-        async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+        async with transport.upgrade("/x", HEADERS, where="upgrade x") as response:
             assert (response.code, await response.receive_some()) == (403, b"no")
             assert await response.receive_some() == b""
         assert options_of(transport) == (42_000, 1)
-        async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+        async with transport.upgrade("/x", HEADERS, where="upgrade x") as response:
             assert response.upgraded is response.upgraded
             assert options_of(transport) == (0, 1)
         assert len(server.heads) == 1
@@ -217,7 +217,7 @@ async def test_a_refusal_has_its_body_and_its_connection_is_used_again() -> None
 
     async with serving(refuse, tls=False) as server, open_transport(connected(server)) as transport:
         for _ in range(2):
-            async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+            async with transport.upgrade("/x", HEADERS, where="upgrade x") as response:
                 assert (response.code, await response.receive_some()) == (403, b"no")
                 assert await response.receive_some() == b""
                 with pytest.raises(ValueError, match="did not switch"):
@@ -230,7 +230,7 @@ async def test_an_upgrade_is_not_sent_twice() -> None:
 
     async with serving(drop, tls=False) as server, open_transport(connected(server)) as transport:
         with pytest.raises(ConnectionFailedError, match=r"^upgrade x: "):
-            async with upgrade(transport, "/x", HEADERS, where="upgrade x"):
+            async with transport.upgrade("/x", HEADERS, where="upgrade x"):
                 pytest.fail("there is a response")
         assert len(server.heads) == 1
 
@@ -243,7 +243,7 @@ async def test_streams_of_other_protocols_do_not_keep_requests_waiting() -> None
     ):
         with trio.fail_after(10):
             for _ in range(MAX_REQUESTS + 1):
-                await stack.enter_async_context(upgrade(transport, "/x", HEADERS, where="upgrade x"))
+                await stack.enter_async_context(transport.upgrade("/x", HEADERS, where="upgrade x"))
 
 
 async def test_a_switch_that_nobody_requested_is_an_error() -> None:
@@ -257,7 +257,7 @@ async def test_the_end_of_the_client_ends_a_stream() -> None:
         ended = trio.Event()
 
         async def receive(transport: Transport, *, task_status: trio.TaskStatus[None]) -> None:
-            async with upgrade(transport, "/x", HEADERS, where="upgrade x") as response:
+            async with transport.upgrade("/x", HEADERS, where="upgrade x") as response:
                 assert await response.upgraded.receive_some() == b"hello"
                 task_status.started()
                 with pytest.raises(trio.ClosedResourceError):
