@@ -332,12 +332,12 @@ class ApplyConflictError(ConflictError):
 
 # apimachinery, util/managedfields/internal/conflict.go: the manager is a string of Go
 _QUOTED: Final = r'"((?:[^"\\]|\\.)*)"'
-_CONFLICT: Final = rf"conflict with {_QUOTED}(?: with subresource {_QUOTED})?"
+_CONFLICT: Final = re.compile(rf"conflict with {_QUOTED}(?: with subresource {_QUOTED})?")
 _ESCAPED: Final = re.compile(r'\\(["\\])')
 
 
 def _field_conflict(cause: StatusCause) -> FieldConflict:
-    found = re.match(_CONFLICT, cause.message)
+    found = _CONFLICT.match(cause.message)
     manager, subresource = (_ESCAPED.sub(r"\1", text or "") for text in found.groups()) if found else ("", "")
     return FieldConflict(manager, cause.field, subresource, cause.message)
 

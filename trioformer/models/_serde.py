@@ -78,14 +78,14 @@ def _problem(error: Exception) -> str:
         error.object, error.args = b"", ()  # str and repr would show the bytes
         return "a string in it is not valid UTF-8"
     if isinstance(error, msgspec.MsgspecError | MalformedError):
-        return re.sub(_QUOTED, "invalid value", " ".join(str(error).split()))
+        return _QUOTED.sub("invalid value", " ".join(str(error).split()))
     # From code of the program: its text may quote the value, so give the place where it was raised.
     found = traceback.extract_tb(error.__traceback__)[-1:]
     where = "".join(f" in {frame.name}, {pathlib.Path(frame.filename).name}:{frame.lineno}" for frame in found)
     return f"a value is not valid ({type(error).__name__}{where})"
 
 
-_QUOTED = r"[Ii]nvalid (?:enum )?value .*(?= - at `[^`]*`$)|[Ii]nvalid (?:enum )?value .*"
+_QUOTED = re.compile(r"[Ii]nvalid (?:enum )?value .*(?= - at `[^`]*`$)|[Ii]nvalid (?:enum )?value .*")
 
 
 FAULTS = (

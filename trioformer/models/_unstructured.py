@@ -141,7 +141,7 @@ class Unstructured(_WithMembers):
         try:
             return _serde.loads(raw)
         except DecodeError as error:
-            shown = repr(key) if re.fullmatch(_NAME, key) else "…"  # other keys are content, not names of fields
+            shown = repr(key) if _NAME.fullmatch(key) else "…"  # other keys are content, not names of fields
             raise _serde.decode_error(error, f"{type(self).__name__}[{shown}]") from error
 
     def _raws(self) -> dict[str, Raw]:
@@ -155,7 +155,7 @@ class Unstructured(_WithMembers):
 
 
 _set_members: Callable[[Unstructured, dict[str, Any]], None] = _WithMembers.__dict__["_members"].__set__
-_NAME: Final = r"(?a)[A-Za-z]\w{0,62}"
+_NAME: Final = re.compile(r"[A-Za-z]\w{0,62}", re.ASCII)
 _TYPE_META: Final = {"apiVersion": None, "kind": None}.keys()
 _ABSENT: Final = Raw(b"")
 

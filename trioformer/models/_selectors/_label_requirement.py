@@ -15,12 +15,12 @@ LabelOperator: TypeAlias = Literal["=", "!=", "in", "notin", "exists", "!", "gt"
 """The operator of a :class:`LabelRequirement`, with the names in apimachinery's ``pkg/selection``; ``==`` is parsed as
 ``=``."""
 
-_NAME = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NAME_RULE = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 _NAME_LENGTH = 63
-_SUBDOMAIN = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LENGTH = 253
-_INTEGER = r"[+-]?[0-9]{1,63}"
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
 
 _VALUE_COUNTS: Mapping[str, tuple[int, int | None]] = {
     "=": (1, 1),
@@ -39,11 +39,11 @@ def key_problem(key: object) -> str | None:
     if not isinstance(key, str):
         return f"a label key must be a string, not {type(key).__name__}"
     prefix, slash, name = key.rpartition("/")
-    if slash and (len(prefix) > _SUBDOMAIN_LENGTH or not re.fullmatch(_SUBDOMAIN, prefix)):
+    if slash and (len(prefix) > _SUBDOMAIN_LENGTH or not _SUBDOMAIN.fullmatch(prefix)):
         return f"the prefix of label key {shown(key)} must be a lower-case DNS name of at most 253 characters"
     if len(name) > _NAME_LENGTH:
         return f"the name in label key {shown(key)} has {len(name)} characters; the limit is 63"
-    if not re.fullmatch(_NAME, name):
+    if not _NAME.fullmatch(name):
         return f"the name in label key {shown(key)} must be {_NAME_RULE}"
     return None
 
@@ -54,7 +54,7 @@ def value_problem(value: object) -> str | None:
         return f"a label value must be a string, not {type(value).__name__}"
     if len(value) > _NAME_LENGTH:
         return f"label value {shown(value)} has {len(value)} characters; the limit is 63"
-    if value and not re.fullmatch(_NAME, value):
+    if value and not _NAME.fullmatch(value):
         return f"label value {shown(value)} must be empty, or {_NAME_RULE}"
     return None
 
@@ -68,7 +68,7 @@ def number_problem(value: str) -> str | None:
 
 def _int64(text: str) -> int | None:
     """Parse a 64-bit integer as Go's ``strconv.ParseInt(text, 10, 64)`` does; return None if the text is not valid."""
-    if not re.fullmatch(_INTEGER, text):
+    if not _INTEGER.fullmatch(text):
         return None
     number = int(text)
     return number if -(2**63) <= number < 2**63 else None

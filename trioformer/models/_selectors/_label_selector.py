@@ -95,7 +95,7 @@ class LabelSelector:
         return ",".join(map(str, self.requirements))
 
 
-_TOKEN = r"==|!=|[=!<>(),]|[^ \t\r\n=!<>(),]+"
+_TOKEN = re.compile(r"==|!=|[=!<>(),]|[^ \t\r\n=!<>(),]+")
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "<", ">", "(", ")", ","})
 _BINARY: Mapping[str, LabelOperator] = {
     "=": "=",
@@ -117,7 +117,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [(found.group(), found.start()) for found in re.finditer(_TOKEN, text)]
+        self._tokens = [(found.group(), found.start()) for found in _TOKEN.finditer(text)]
         self._tokens.append(("", len(text)))  # the end; no other token is empty
         self._index = 0
 
