@@ -84,7 +84,7 @@ Part: TypeAlias = "tuple[bytes, bytes, bytes]"
 """What comes before a resourceVersion, its place, and what comes after."""
 
 
-class JSONPods:
+class Pods:
     """The pods in JSON."""
 
     media_type = watch_type = "application/json"
@@ -111,7 +111,7 @@ class JSONPods:
         return opening, b"]}\n"
 
 
-class ProtobufPods(JSONPods):
+class ProtobufPods(Pods):
     """The same pods in protobuf."""
 
     media_type = PROTOBUF
@@ -157,14 +157,14 @@ class Replay:
         self.events = events
         self.listed = count
         self.go = threading.Event()
-        self._as_json = JSONPods(size, count)
+        self._as_json = Pods(size, count)
         self._as_protobuf = ProtobufPods(size, count)
 
-    def encoding(self, accept: str) -> JSONPods:
+    def encoding(self, accept: str) -> Pods:
         """The encoding that a client prefers."""
         return self._as_protobuf if accept.startswith(PROTOBUF) else self._as_json
 
-    def list_pieces(self, encoding: JSONPods, begin: int, end: int) -> Iterator[list[bytes]]:
+    def list_pieces(self, encoding: Pods, begin: int, end: int) -> Iterator[list[bytes]]:
         """The pieces of a list's body, in vectors; the first is the whole body's length."""
         last = self.listed
         metadata: dict[str, object] = {"resourceVersion": pods.version(last).decode()}
@@ -183,7 +183,7 @@ class Replay:
             yield vector
         yield [closing]
 
-    def event_chunks(self, encoding: JSONPods, type_: str) -> Iterator[Part]:
+    def event_chunks(self, encoding: Pods, type_: str) -> Iterator[Part]:
         """An event of each pod, in a chunk."""
         for item in encoding.items[: self.listed]:
             yield chunk(encoding.event(type_, b"".join(item))).partition(pods.VERSION)

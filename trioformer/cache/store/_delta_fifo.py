@@ -188,17 +188,16 @@ class DeltaFIFO(Generic[T]):
         which saves waking its task.
         """
         self._is_held = False
-        if self._is_idle and self.apply_now is not None and len(self._batches) == 1:
-            batch = self._batches[0]
-            if isinstance(batch, list):
-                try:
-                    applied = self.apply_now(batch)
-                except Exception as error:  # noqa: BLE001  # it is the consumer's, and not of the reflector's request
-                    self._failure, applied = error, len(batch)
-                self._pending -= applied
-                del batch[:applied]
-                if not batch:
-                    self._batches.clear()
+        batch = self._batches[0] if len(self._batches) == 1 else None
+        if self._is_idle and self.apply_now is not None and isinstance(batch, list):
+            try:
+                applied = self.apply_now(batch)
+            except Exception as error:  # noqa: BLE001  # it is the consumer's, and not of the reflector's request
+                self._failure, applied = error, len(batch)
+            self._pending -= applied
+            del batch[:applied]
+            if not batch:
+                self._batches.clear()
         if self._batches or self._failure is not None:
             self._ready.set()
 

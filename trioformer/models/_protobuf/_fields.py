@@ -11,9 +11,8 @@ from ...errors import DecodeError
 from .._quantity import Quantity
 from .._values import FrozenMap, freeze
 from . import _plain
-from ._places import MAP_ITEM
 from ._tables import WireField, WireType, find_type
-from ._wire import ABSENT, Message, Unknown, Value, message, newer_field_in, read_level, text
+from ._wire import ABSENT, MAP_ITEM, Message, Unknown, Value, message, newer_field_in, read_level, text
 
 __all__ = ["WireLevel", "message_to_plain", "type_of_class"]
 

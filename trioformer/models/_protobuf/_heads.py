@@ -127,9 +127,8 @@ def scan_message(data: bytes, begin: int, end: int, *, drops_managed_fields: boo
             inner = usual.end()
             while inner < after:
                 if data[inner] != _MANAGED_FIELDS or data[inner + 1] != 1:
-                    if data[inner] in _READ:  # a second value, which replaces the first one
-                        usual = None
-                        break
+                    if data[inner] in _READ:
+                        break  # a second value, which replaces the first one
                     inner, is_last = _end_of(data, inner), not managed
                     continue
                 managed = managed or inner
@@ -149,7 +148,7 @@ def scan_message(data: bytes, begin: int, end: int, *, drops_managed_fields: boo
     except UnicodeDecodeError:
         head = Head(MetadataHead(*[text(each[1:]) for each in names]))
     if not (drops_managed_fields and managed):
-        return Message(data[begin:end]), head  # the slice of a complete item is the item itself
+        return Message(data[begin:end]), head  # for a list's item, this slice is not a copy
     kept = data[position:managed]
     if not is_last:  # such as a field that is newer than this release
         others = spans(data, managed, after)
@@ -164,9 +163,8 @@ def _usual_metadata() -> Callable[[bytes, int, int], re.Match[bytes] | None]:
     Go writes the fields 1 to 6 even if they are empty. Each group is a size of one byte and a value.
     """
     short = b"|".join(re.escape(bytes((size,))) + b".{%d}" % size for size in range(0x80))
-    all_tags = [[number << 3 | wire for number in range(16)] for wire in (2, 0)]
-    tags = (re.escape(bytes(tag for tag in each if tag not in _READ)) for each in all_tags)
-    others = b"(?>[%s](?>%s)|[%s][\x80-\xff]{0,9}[\0-\x7f])*+" % (next(tags), short, next(tags))
+    texts, integers = (re.escape(bytes(tag for tag in range(wire, 0x80, 8) if tag not in _READ)) for wire in (2, 0))
+    others = b"(?>[%s](?>%s)|[%s][\x80-\xff]{0,9}[\0-\x7f])*+" % (texts, short, integers)
     fields = [(b"%s((?>%s))" if tag in _READ else b"%s(?>%s)", tag) for tag in range(_NAME, _RESOURCE_VERSION + 1, 8)]
     first = b"".join(form % (re.escape(bytes((tag,))), short) for form, tag in fields)
     return re.compile(first + others, re.DOTALL).match

@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ._heads import find_key
-from ._wire import Message
+from ._wire import Message, step_of
 
-__all__ = ["MAP_ITEM", "place_of", "source_of"]
-
-MAP_ITEM = "…"
-"""The index of a value in a map; errors do not contain the keys of maps."""
+__all__ = ["place_of", "source_of"]
 
 
 def source_of(model: object, message: Message) -> tuple[Any, ...]:
@@ -42,8 +39,8 @@ def place_of(source: tuple[Any, ...], json: str = "") -> str:
     steps = [json] if json else []
     found: Any = source
     while len(found) > 2:
-        found, step, index = found
-        steps.append(step if index is None else f"{step}[{index}]")
+        found, *step = found
+        steps.append(step_of(*step))
     cls, known = found
     key = getattr(known, "key", known)
     name = f"{cls.__name__} {key}" if key and key.isprintable() else cls.__name__

@@ -14,7 +14,17 @@ from ...errors import DecodeError
 from .. import _serde
 from .._values import MAX_LEVELS, TOO_DEEP
 from ._tables import WireField, WireType
-from ._wire import DamagedFieldError, MalformedMessageError, Unknown, Value, message, read_level, text
+from ._wire import (
+    MAP_ITEM,
+    DamagedFieldError,
+    MalformedMessageError,
+    Unknown,
+    Value,
+    message,
+    read_level,
+    step_of,
+    text,
+)
 
 __all__ = [
     "MAX_LEVELS",
@@ -27,7 +37,6 @@ __all__ = [
     "quantity",
     "raw_json",
     "real",
-    "step_of",
     "time_of",
     "to_plain",
 ]
@@ -265,7 +274,8 @@ def to_plain(data: bytes, type_: WireType, levels: int = MAX_LEVELS, unknown: Un
         except DecodeError as error:
             if field.is_inline:
                 raise
-            step = step_of(field, len(found.get(field.json, ())))
+            index = MAP_ITEM if field.shape == "{" else len(found.get(field.json, ())) if field.shape else None
+            step = step_of(field.json, index)
             if not isinstance(error, DamagedFieldError):
                 raise DamagedFieldError(f"{step}: {error}") from error
             error.args = (f"{step}.{error}",)
@@ -273,11 +283,6 @@ def to_plain(data: bytes, type_: WireType, levels: int = MAX_LEVELS, unknown: Un
     for name in plan.nulls:
         found.setdefault(name)
     return found
-
-
-def step_of(field: WireField, index: int) -> str:
-    """Return a step of a path for errors, which do not contain the keys of maps."""
-    return field.json + {"[": f"[{index}]", "{": "[…]"}.get(field.shape, "")
 
 
 def _is_empty(kind: str, plain: Any) -> bool:

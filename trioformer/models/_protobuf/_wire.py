@@ -12,6 +12,7 @@ from ...errors import DecodeError
 __all__ = [
     "ABSENT",
     "FIXED",
+    "MAP_ITEM",
     "DamagedFieldError",
     "MalformedMessageError",
     "Message",
@@ -20,6 +21,7 @@ __all__ = [
     "message",
     "newer_field_in",
     "read_level",
+    "step_of",
     "tagged",
     "text",
     "varint",
@@ -41,6 +43,15 @@ class MalformedMessageError(DecodeError):
     """The error for bytes that are not a protobuf message; its text does not quote the bytes."""
 
 
+MAP_ITEM: Final = "…"
+"""The index of a value in a map; errors do not contain the keys of maps."""
+
+
+def step_of(json: str, index: int | str | None) -> str:
+    """Return one step of a field's path, such as ``containers[0]``; the index is None for a single value."""
+    return json if index is None else f"{json}[{index}]"
+
+
 @final
 class DamagedFieldError(DecodeError):
     """The error for a field that cannot be decoded; its text begins with the field's path."""
@@ -48,7 +59,7 @@ class DamagedFieldError(DecodeError):
 
 @final
 class Message(msgspec.Struct, gc=False, eq=False):
-    """The bytes of a message, which an object stores instead of JSON.
+    """A protobuf message, which an object stores instead of JSON.
 
     The garbage collector does not track messages.  It would track a subclass of ``bytes``, and making one copies the
     bytes twice.

@@ -70,7 +70,7 @@ def accepts_protobuf(accept: str) -> bool:
 def negotiate(accept: str, served: ServedKind, *, may_stream: bool = False) -> Accepted:
     """Return the preferred encoding and format for the objects of a kind.
 
-    Custom kinds have no protobuf messages, but their metadata has one.  Objects that are not stored have no Tables.
+    In protobuf, only the metadata of custom kinds is available.  Kinds that are not stored are not available as Tables.
 
     Args:
         accept: The ``Accept`` header.

@@ -22,7 +22,7 @@ from .._storage._metadata import metadata_of
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
 from .._storage._registry import DELETED_GRACEFULLY, Registry, WriteOptions
-from .._storage._status import bad_request, conflict, deleted, status_error
+from .._storage._status import bad_request, conflict, deleted, status_error, unknown_format
 from .._storage._storage import JSONObject, Stored, body_of
 from .._storage._tracking import Writer, manager_of
 from . import _subresources
@@ -40,8 +40,6 @@ from ._watching import Watch, WatchSettings
 
 Result: TypeAlias = Response | Watch | LogStream | ProcessRequest | PortForwardRequest
 """The result of a request."""
-
-_UNKNOWN_FORMAT = f"the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
 
 
 @final
@@ -123,7 +121,7 @@ def read_object(
         except DecodeError as exc:
             raise bad_request(f"{unrecognized}: {exc}") from exc
     elif request.content_type not in ("", JSON_TYPE):
-        raise status_error(415, message=_UNKNOWN_FORMAT)
+        raise unknown_format(MEDIA_TYPES)
     try:
         obj: Any = decode_body(body)
     except ValueError as exc:

@@ -69,7 +69,7 @@ def handle(
 
 
 def create_binding(registry: Registry, namespace: str, binding: JSONObject, *, dry_run: bool) -> Response:
-    """Bind the pod that has the same name as a Binding to a node.  The Binding is not stored."""
+    """Bind the pod with the name of a Binding to a node, without storing the Binding."""
     pods = registry.kinds.find("", "v1", "pods")
     name = metadata_of(binding).get("name")
     if pods is None or not name:

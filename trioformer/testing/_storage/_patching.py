@@ -15,7 +15,7 @@ from ._field_checks import FieldCheck
 from ._field_types import DEDUCED, builtin_type
 from ._kinds import ServedKind
 from ._metadata import json_equal
-from ._status import bad_request, status_error
+from ._status import bad_request, status_error, unknown_format
 from ._storage import JSONObject
 from ._strategic import strategic_merge
 
@@ -31,11 +31,6 @@ an object.
 
 Copies may add as many values as a body may have.
 """
-
-_UNKNOWN_FORMAT = (
-    "the body of the request was in an unknown format - accepted media types include: "
-    f"{JSON_PATCH}, {MERGE}, application/apply-patch+yaml"
-)
 
 Change = Callable[[JSONObject], JSONObject]
 """A function that takes the old state of an object, which it may modify, and returns the new state."""
@@ -62,7 +57,9 @@ def read_patch(served: ServedKind, content_type: str, body: bytes, fields: Field
 
 def _read_change(served: ServedKind, content_type: str, body: bytes, fields: FieldCheck | None) -> Change:
     if content_type not in (MERGE, JSON_PATCH, *([STRATEGIC] if served.is_builtin else [])):
-        raise status_error(415, details={}) if served.is_builtin else status_error(415, message=_UNKNOWN_FORMAT)
+        if served.is_builtin:
+            raise status_error(415, details={})
+        raise unknown_format(f"{JSON_PATCH}, {MERGE}, application/apply-patch+yaml")
     try:
         patch: Any = decode_body(body)
     except ValueError as exc:

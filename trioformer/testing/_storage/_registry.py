@@ -185,7 +185,7 @@ class Registry:
         *,
         keeps_nulls: bool = False,
     ) -> JSONObject:
-        """Check the kind, the types and the namespace of a new object, and return its metadata.
+        """Check the kind, the namespace and the types of the fields of a new object, and return its metadata.
 
         Unknown fields are removed, and ``fields`` collects them.
         """

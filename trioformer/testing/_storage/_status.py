@@ -102,6 +102,12 @@ def bad_request(message: str) -> APIStatusError:
     return status_error(400, message=message)
 
 
+def unknown_format(media_types: str) -> APIStatusError:
+    """Return a 415 error: the server does not accept the media type of the body."""
+    text = "the body of the request was in an unknown format - accepted media types include"
+    return status_error(415, message=f"{text}: {media_types}")
+
+
 def _details(info: ResourceInfo, name: str, **more: object) -> JSONObject:
     details: JSONObject = {"name": excerpt(name)} if name else {}
     if info.group:
