@@ -15,9 +15,11 @@ The function :func:`serve_http` and the command ``python -m trioformer.testing s
 socket.
 :class:`ControlPlane` runs a real etcd and kube-apiserver, and optionally kube-controller-manager and nodes.
 
-- ``_server.py``: :class:`APIServer` and its direct API
+- ``_server.py``: :class:`APIServer`
+- ``_direct_api.py``: the direct API of :class:`APIServer`
 - ``_state.py``: :class:`APIServerStatistics`, :class:`APIServerSnapshot`, and the loading of objects from files
 - ``_scripted_pods.py``: :class:`ScriptedPod`, a pod whose containers a test scripts
+- ``_controllers/``: the controllers of ``APIServer(controllers=True)``
 - ``_convert.py``: conversions between objects, dicts and stored states
 - ``_in_memory.py``: the httpx transport without sockets
 - ``_serve_http.py``: :func:`serve_http`
@@ -37,6 +39,7 @@ from .._util import names_on_demand as _names_on_demand
 
 if TYPE_CHECKING:
     from ._scripted_pods import ScriptedPod as ScriptedPod
+    from ._scripted_pods import run_pod as run_pod
     from ._serve_http import serve_http as serve_http
     from ._server import APIServer as APIServer
     from ._serving._scripted_connections import ScriptedConnection as ScriptedConnection
@@ -54,6 +57,7 @@ __all__ = [
     "ScriptedPod",
     "ScriptedProcess",
     "open_simulated_cluster",
+    "run_pod",
     "serve_http",
     "simulate_cluster",
 ]
@@ -68,6 +72,7 @@ _MODULES = {
     "ScriptedPod": "_scripted_pods",
     "ScriptedProcess": "_serving._scripted_processes",
     "open_simulated_cluster": "_simulation",
+    "run_pod": "_scripted_pods",
     "serve_http": "_serve_http",
     "simulate_cluster": "_simulation",
 }

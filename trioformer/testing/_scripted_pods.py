@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import attrs
 
+from ..models import from_dict
+from ..models.core_v1 import Pod
 from ._convert import as_status_errors
 from ._serving._pod_scripts import STATUSES, PodScripts, containers_of
 from ._serving._scripted_connections import ConnectionHandler
 from ._serving._scripted_processes import ProcessHandler, ProcessScripts, ScriptedCommand
 from ._serving._watching import WatchEnd
 from ._storage._clock import timestamp
+from ._storage._status import APIStatusError
 from ._storage._storage import JSONObject
 
 
@@ -193,8 +196,47 @@ class ScriptedPod:
         """
         return self._scripts.followers.end(how, resource=f"{self.namespace}/{self.name}", status=None)
 
-    def start(self) -> None:
-        """Start all containers that have no status.  A pending pod becomes ready."""
+    def after(self, seconds: float, change: Callable[[], object]) -> None:
+        """Call a function after a delay, unless the pod is deleted earlier.
+
+        ::
+
+            pod.after(5, pod.start)
+            pod.after(60, lambda: pod.end(exit_code=1))
+
+        Delays follow the clock of the server, and functions are called only while :meth:`APIServer.run` is running.
+
+        Args:
+            seconds: The delay.
+            change: A function without arguments, such as a method of this object.
+
+        Raises:
+            RuntimeError: The server has no controllers.
+        """
+        if self._scripts.later is None:
+            raise RuntimeError(f"pod {self.name} cannot change after a delay: pass controllers=True to APIServer")
+        uid = self._uid()
+
+        def call() -> None:
+            if self._uid() == uid:
+                change()
+
+        self._scripts.later(seconds, call)
+
+    def _uid(self) -> str | None:
+        """Return the uid of the pod, or None if the pod does not exist."""
+        try:
+            uid: str = self._scripts.pod(self.namespace, self.name)["metadata"]["uid"]
+        except APIStatusError:
+            return None
+        return uid
+
+    def start(self, *, ip: str | None = None) -> None:
+        """Start all containers that have no status.  A pending pod becomes ready.
+
+        Args:
+            ip: The IP address of a pod without an address.  The default, None, means the next address in 10.244.0.0/16.
+        """
         now = timestamp(self._scripts.clock)
         with as_status_errors(f"script pod {self.name}"):
             containers = containers_of(self._scripts.pod(self.namespace, self.name))
@@ -211,6 +253,10 @@ class ScriptedPod:
                 kinds = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
                 status["conditions"] = [{"type": each, "status": "True", "lastTransitionTime": now} for each in kinds]
                 status |= {"phase": "Running", "startTime": now}
+            if not status.get("podIP"):
+                number = next(self._scripts.addresses) if ip is None else 0
+                status["podIP"] = ip or f"10.244.{number // 250}.{number % 250 + 1}"
+                status["podIPs"] = [{"ip": status["podIP"]}]
             return {**pod, "status": status}
 
         self._scripts.update(self.namespace, self.name, started)
@@ -244,6 +290,30 @@ class ScriptedPod:
             ended = [one["state"].get("terminated") for one in status.get("containerStatuses") or ()]
             if ended and all(ended):
                 status["phase"] = "Failed" if any(one["exitCode"] for one in ended) else "Succeeded"
+            is_ready = str(all(one.get("ready") for one in status.get("containerStatuses") or ()))
+            status["conditions"] = [
+                {**one, "status": is_ready, "lastTransitionTime": timestamp(self._scripts.clock)}
+                if one["type"] in ("Ready", "ContainersReady") and one["status"] != is_ready
+                else one
+                for one in status.get("conditions") or ()
+            ]
             return {**pod, "status": status}
 
         self._scripts.update(self.namespace, self.name, changed)
+
+
+PodRunner: TypeAlias = Callable[[Pod, ScriptedPod], None]
+"""Runs a pod, which is given as an object and as a script."""
+
+
+def run_pod(pod: Pod, script: ScriptedPod) -> None:
+    """Start a pod, and end the pod of a Job successfully."""
+    script.start()
+    if any(owner.kind == "Job" and owner.controller for owner in pod.metadata.owner_references):
+        for container in pod.spec.containers:
+            script.end(container=container.name)
+
+
+def start_run(scripts: PodScripts, run: PodRunner, pod: JSONObject) -> None:
+    """Run a stored pod."""
+    run(from_dict(Pod, pod), ScriptedPod(pod["metadata"]["name"], pod["metadata"]["namespace"], scripts))

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Literal, final, overload
+from typing import final
 
 import attrs
 import httpx
 import trio
 
-from .._suggestions import describe
 from ..client import Client
 from ..kubeconfig import ClusterConfig
 from ..models import KubernetesObject, ResourceInfo, resource_of
-from ..models._internal import decode, dumps, find_model, plain
-from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
+from ._controllers import Cluster, start_controllers
+from ._convert import Kind, as_status_errors, find_kind
+from ._direct_api import DirectAPI
 from ._in_memory import Exchange, InMemoryTransport, connection_refused, open_in_memory
-from ._scripted_pods import ScriptedPod
+from ._scripted_pods import PodRunner, ScriptedPod, run_pod, start_run
 from ._serving._app import Application
 from ._serving._faults import Fault, Faults, StatusChooser
 from ._serving._pod_scripts import PodScripts
@@ -31,21 +31,16 @@ from ._state import APIServerSnapshot, APIServerStatistics, load_objects
 from ._storage._clock import Clock, wall_clock
 from ._storage._garbage import GarbageCollector
 from ._storage._kinds import Kinds
-from ._storage._patching import merge
 from ._storage._registry import Registry
-from ._storage._selection import Selection
-from ._storage._storage import JSONObject, Storage
-from ._storage._tracking import Writer
+from ._storage._storage import Storage
 
 URL = "http://embedded.invalid"
 """The URL of every in-memory server, with a domain that never resolves."""
-_DIRECT = Writer("APIServer", writes_all=True)
-"""The manager of changes that are made through the direct API."""
 
 
 @final
 @attrs.define(eq=False, kw_only=True, repr=False)
-class APIServer:
+class APIServer(DirectAPI):
     """An embedded Kubernetes API server, which runs in this process.
 
     The server supports all built-in kinds and custom kinds, with the semantics of kube-apiserver v1.36 on etcd.  It
@@ -53,7 +48,7 @@ class APIServer:
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction, token and log, reviews that allow everything, and discovery and Tables for kubectl.
     The server speaks JSON and protobuf.  It does not validate or default the specs of built-in kinds, and does not
-    authenticate clients.  The garbage collector is the server's only controller.  A deleted pod is removed immediately.
+    authenticate clients.  By default, no controllers run.  A deleted pod is removed immediately.
 
     While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
     without sockets::
@@ -92,6 +87,12 @@ class APIServer:
     garbage_collector: bool = False
     """Whether :meth:`run` runs a garbage collector.  Without a garbage collector, owner references have no effect, and
     every deletion is a background deletion."""
+    controllers: bool = False
+    """Whether controllers create the pods of Deployments, ReplicaSets, StatefulSets and Jobs, and the EndpointSlices of
+    Services, and pods are scheduled and run.  The controllers act at the end of each write, and collect garbage."""
+    run_pod: PodRunner = run_pod
+    """With ``controllers``, a function that runs each new pod, when the pod has been scheduled.  The default starts the
+    pod, and ends the pods of Jobs successfully."""
     managed_fields: bool = True
     """Whether the managers of objects that clients create are recorded in ``metadata.managedFields``.  If False, a
     write is about 50 µs faster, and objects only get managers at their first server-side apply."""
@@ -103,6 +104,7 @@ class APIServer:
     _watches: Watches = attrs.field(init=False)
     _scripts: PodScripts = attrs.field(init=False)
     _faults: Faults = attrs.field(init=False, factory=Faults)
+    _cluster: Cluster | None = attrs.field(init=False, default=None)
     _app: Application = attrs.field(init=False)
     _exchanges: trio.MemorySendChannel[Exchange] | None = attrs.field(init=False, default=None)
     _is_unreachable: bool = attrs.field(init=False, default=False)
@@ -111,7 +113,8 @@ class APIServer:
         self._storage = Storage(self.history_limit, self.first_revision)
         self._watches = Watches(self._storage)
         generator = random.Random(self.seed)
-        self._registry = Registry(self._storage, self._kinds, self.clock, generator, self.garbage_collector)
+        collects = self.garbage_collector or self.controllers
+        self._registry = Registry(self._storage, self._kinds, self.clock, generator, collects)
         self._registry.tracker.tracks_new = self.managed_fields
         settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
         self._scripts = PodScripts(self._registry, Watches(self._storage))
@@ -119,6 +122,9 @@ class APIServer:
         followers = self._scripts.followers
         self._app = Application(self._kinds, resources, self._watches, followers, self._faults, self.requests)
         self._registry.create_system_namespaces()
+        if self.controllers:
+            self._cluster = start_controllers(self._registry, lambda pod: start_run(self._scripts, self.run_pod, pod))
+            self._scripts.later = self._cluster.later
 
     def __repr__(self) -> str:
         state = "running" if self._exchanges is not None else "not running"
@@ -145,7 +151,9 @@ class APIServer:
         try:
             with exchanges:
                 async with trio.open_nursery() as nursery:
-                    if self.garbage_collector:
+                    if self._cluster is not None:
+                        nursery.start_soon(self._cluster.run)
+                    elif self.garbage_collector:
                         await nursery.start(GarbageCollector(self._registry).run)
                     task_status.started()
                     async for exchange in exchanges:
@@ -186,7 +194,7 @@ class APIServer:
             raise connection_refused()
         return self._exchanges
 
-    # --- direct API ---------------------------------------------------------------------------------------------------
+    # --- content ------------------------------------------------------------------------------------------------------
 
     def register(self, kind: type[KubernetesObject] | ResourceInfo) -> None:
         """Serve a custom kind, as if its CustomResourceDefinition had been created.
@@ -195,171 +203,6 @@ class APIServer:
             TypeError: The class is not a Kubernetes kind.
         """
         self._kinds.add(kind if isinstance(kind, ResourceInfo) else resource_of(kind))
-
-    @overload
-    def create(self, obj: K) -> K: ...
-    @overload
-    def create(self, obj: Mapping[str, object]) -> dict[str, object]: ...
-
-    def create(self, obj: K | Mapping[str, object]) -> K | dict[str, object]:
-        """Create an object, including its status.
-
-        Raises:
-            StatusError: The server rejects the request, with the same error as for a client.
-        """
-        with as_status_errors("create"):
-            served, given = read_object(self._kinds, obj)
-            stored = self._registry.create(served, namespace_and_name(served, given)[0], given, part="whole")
-            return convert_like(obj, served, stored)
-
-    @overload
-    def replace(self, obj: K) -> K: ...
-    @overload
-    def replace(self, obj: Mapping[str, object]) -> dict[str, object]: ...
-
-    def replace(self, obj: K | Mapping[str, object]) -> K | dict[str, object]:
-        """Replace an object, including its status.  Its ``resourceVersion``, if any, must be the current one.
-
-        Raises:
-            StatusError: The server rejects the request, with the same error as for a client.
-        """
-        with as_status_errors("replace"):
-            served, given = read_object(self._kinds, obj)
-            stored = self._registry.update(
-                served, *namespace_and_name(served, given), lambda _: given, part="whole", writer=_DIRECT
-            )
-            return convert_like(obj, served, stored)
-
-    @overload
-    def patch(
-        self,
-        kind: type[K],
-        name: str,
-        patch: Mapping[str, object],
-        *,
-        namespace: str = ...,
-        subresource: Literal["status"] | None = ...,
-    ) -> K: ...
-    @overload
-    def patch(
-        self,
-        kind: ResourceInfo | str,
-        name: str,
-        patch: Mapping[str, object],
-        *,
-        namespace: str = ...,
-        subresource: Literal["status"] | None = ...,
-    ) -> dict[str, object]: ...
-
-    def patch(
-        self,
-        kind: type[K] | ResourceInfo | str,
-        name: str,
-        patch: Mapping[str, object],
-        *,
-        namespace: str = "default",
-        subresource: Literal["status"] | None = None,
-    ) -> K | dict[str, object]:
-        """Apply a JSON merge patch to an object, or only to its status with ``subresource="status"``.
-
-        Raises:
-            StatusError: The server rejects the request, with the same error as for a client.
-            TypeError: The patch contains a model object, whose unset fields cannot be merged.
-        """
-        if (found := find_model(patch)) is not None:
-            problem = f"{found[0] or 'the patch'} must be a mapping, not {describe(found[1])}"
-            raise TypeError(f"patch {name}: {problem}; call replace() with the object, or pass a mapping with None")
-        with as_status_errors(f"patch {name}"):
-            served = find_kind(self._kinds, kind)
-            change: JSONObject = decode(dumps(plain(patch)))
-            stored = self._registry.update(
-                served,
-                namespace,
-                name,
-                lambda old: merge(old, change),
-                part="whole" if subresource is None else subresource,
-                writer=_DIRECT,
-            )
-            return convert_like(kind, served, stored)
-
-    @overload
-    def get(self, kind: type[K], name: str, *, namespace: str = ...) -> K: ...
-    @overload
-    def get(self, kind: ResourceInfo | str, name: str, *, namespace: str = ...) -> dict[str, object]: ...
-
-    def get(
-        self, kind: type[K] | ResourceInfo | str, name: str, *, namespace: str = "default"
-    ) -> K | dict[str, object]:
-        """Return an object as it is stored.
-
-        Raises:
-            NotFoundError: The object does not exist, or the kind is not served.
-        """
-        with as_status_errors(f"get {name}"):
-            served = find_kind(self._kinds, kind)
-            return convert_like(kind, served, self._registry.get(served, namespace, name))
-
-    @overload
-    def list(
-        self,
-        kind: type[K],
-        *,
-        namespace: str | None = ...,
-        label_selector: str | None = ...,
-        field_selector: str | None = ...,
-    ) -> Sequence[K]: ...
-    @overload
-    def list(
-        self,
-        kind: ResourceInfo | str,
-        *,
-        namespace: str | None = ...,
-        label_selector: str | None = ...,
-        field_selector: str | None = ...,
-    ) -> Sequence[dict[str, object]]: ...
-
-    def list(
-        self,
-        kind: type[K] | ResourceInfo | str,
-        *,
-        namespace: str | None = None,
-        label_selector: str | None = None,
-        field_selector: str | None = None,
-    ) -> Sequence[K | dict[str, object]]:
-        """Return the stored objects of a kind in one namespace or in all namespaces, ordered by namespace and name.
-
-        Raises:
-            BadRequestError: A selector is not valid, or the kind does not support a field selector for this field.
-            NotFoundError: The kind is not served.
-        """
-        with as_status_errors("list"):
-            served = find_kind(self._kinds, kind)
-            selection = Selection.parse(served, label_selector or "", field_selector or "")
-            prefix = f"{namespace}/" if namespace is not None and served.info.namespaced else ""
-            found = self._storage.snapshot(served.resource, prefix)
-            return [convert_like(kind, served, stored) for stored in found if selection.matches(stored)]
-
-    @overload
-    def delete(self, kind: Kind, name: str, *, namespace: str = ...) -> None: ...
-    @overload
-    def delete(self, kind: KubernetesObject) -> None: ...
-
-    def delete(self, kind: Kind | KubernetesObject, name: str = "", *, namespace: str = "default") -> None:
-        """Delete an object.  If the object has finalizers, it remains until they are removed.
-
-        Args:
-            kind: The object, or its class.
-            name: The name of the object, if ``kind`` is a class.
-            namespace: The namespace of the object, if ``kind`` is a class.
-
-        Raises:
-            StatusError: The server rejects the request, with the same error as for a client.
-        """
-        if isinstance(kind, KubernetesObject):
-            namespace, name = kind.namespace or "default", kind.name
-            kind = type(kind)
-        with as_status_errors(f"delete {name}"):
-            self._registry.delete(find_kind(self._kinds, kind), namespace, name)
 
     def load(self, *paths: str | os.PathLike[str]) -> None:
         """Create the objects in YAML and JSON files or directories, including their status, with new uids.

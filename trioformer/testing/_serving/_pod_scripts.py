@@ -5,6 +5,7 @@ The state of a container is read from the stored status of its pod.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
@@ -109,6 +110,11 @@ class PodScripts:
         init=False, factory=lambda: defaultdict(dict)
     )
     """The connection handlers by port, by the uid of the pod."""
+
+    later: Callable[[float, Callable[[], None]], None] | None = attrs.field(init=False, default=None)
+    """Calls a function after a delay in seconds, or None if no controllers run."""
+    addresses: itertools.count[int] = attrs.field(init=False, factory=lambda: itertools.count(1))
+    """The numbers of the next IP addresses of pods."""
 
     @property
     def served(self) -> ServedKind:

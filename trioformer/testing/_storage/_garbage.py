@@ -1,6 +1,7 @@
 """The garbage collector, which deletes dependents, and completes foreground and orphaning deletions.
 
-The garbage collector follows the rules of kube-controller-manager, and runs in its own task of the server.
+The garbage collector follows the rules of kube-controller-manager.  It runs in its own task of the server, or together
+with the other controllers.
 
 - Background deletion: the owner is removed immediately.  Then the dependents without any remaining owner are deleted.
 - Foreground deletion: the owner remains, with the finalizer ``foregroundDeletion``, until all dependents with
@@ -35,7 +36,7 @@ from ._deletion import FOREGROUND, ORPHAN, Policy, Preconditions
 from ._kinds import ServedKind
 from ._registry import Registry, decoded
 from ._status import APIStatusError
-from ._storage import CompactedError, JSONObject, Stored
+from ._storage import Change, CompactedError, JSONObject, Stored
 
 logger = logging.getLogger("trioformer.testing")
 
@@ -126,44 +127,50 @@ class GarbageCollector:
         Cancellation:
             Cancellation takes effect between two decisions.
         """
-        storage = self._registry.storage
-        storage.observer = self._record
+        self.start()
         try:
-            for resource in storage.resources():
-                self._record(resource)
             task_status.started()
             while True:
-                await self._collect()
+                steps = 0
+                while self.step():
+                    steps += 1
+                    if steps % _MAX_STEPS == 0:
+                        await trio.lowlevel.checkpoint()
+                await trio.lowlevel.checkpoint()
                 await self._has_changes.wait()
                 self._has_changes = trio.Event()
         finally:
-            storage.observer = None
+            self._registry.storage.observers.remove(self._record)
             self._nodes.clear()
             self._dependents.clear()
             self._positions.clear()
 
-    def _record(self, resource: str) -> None:
+    def start(self) -> None:
+        """Observe the storage.  All objects are read in the first :meth:`step`."""
+        storage = self._registry.storage
+        storage.observers.append(self._record)
+        for resource in storage.resources():
+            self._record(resource)
+
+    def _record(self, resource: str, change: Change | None = None) -> None:
         """Record that a resource has changed."""
         self._changed[resource] = None
         self._has_changes.set()
 
-    async def _collect(self) -> None:
-        """Read all changes and process the affected objects, until there are no more changes."""
-        steps = 0
-        while self._changed or self._doubtful:
-            while self._changed:
-                resource = next(iter(self._changed))
-                del self._changed[resource]
-                self._read(resource)
-            if self._doubtful:
-                uid = next(iter(self._doubtful))
-                del self._doubtful[uid]
-                if (node := self._nodes.get(uid)) is not None:
-                    self._decide(node)
-            steps += 1
-            if steps % _MAX_STEPS == 0:
-                await trio.lowlevel.checkpoint()
-        await trio.lowlevel.checkpoint()
+    def step(self) -> bool:
+        """Read all changes and process one affected object; returns False if there was nothing to do."""
+        if not self._changed and not self._doubtful:
+            return False
+        while self._changed:
+            resource = next(iter(self._changed))
+            del self._changed[resource]
+            self._read(resource)
+        if self._doubtful:
+            uid = next(iter(self._doubtful))
+            del self._doubtful[uid]
+            if (node := self._nodes.get(uid)) is not None:
+                self._decide(node)
+        return True
 
     # --- the graph ----------------------------------------------------------------------------------------------------
 

@@ -10,10 +10,11 @@ kube-apiserver.  There are three differences from a cluster:
 
 from __future__ import annotations
 
+import functools
 import random
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypedDict, final
+from typing import Concatenate, ParamSpec, TypedDict, TypeVar, final
 
 import attrs
 
@@ -22,6 +23,7 @@ from . import _custom
 from ._clock import Clock, timestamp
 from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
 from ._field_checks import FieldCheck, decode_fields
+from ._jobs import select_own_pods
 from ._kinds import STATUS_ON_CREATE, Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
@@ -61,6 +63,10 @@ _LONGEST_GENERATED = 63
 _GENERATE_ATTEMPTS = 8
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
 class WriteOptions(TypedDict):
     """The common arguments of :meth:`Registry.create` and :meth:`Registry.update`."""
 
@@ -72,6 +78,23 @@ def decoded(stored: Stored) -> JSONObject:
     """Decode a stored state into a new dict, without kind and apiVersion."""
     obj: JSONObject = decode(b"{" + stored.body)
     return obj
+
+
+def _writes(method: Callable[Concatenate[Registry, P], T]) -> Callable[Concatenate[Registry, P], T]:
+    """Call ``after_write`` at the end of a method, unless another such method has called the method."""
+
+    @functools.wraps(method)
+    def call(registry: Registry, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        registry._depth += 1
+        try:
+            result = method(registry, *args, **kwargs)
+        finally:
+            registry._depth -= 1
+        if registry.after_write is not None and not registry._depth:
+            registry.after_write()
+        return result
+
+    return call
 
 
 @final
@@ -89,6 +112,9 @@ class Registry:
         kw_only=True, default=attrs.Factory(lambda self: FieldTracker(self.storage, self.clock), takes_self=True)
     )
     """The tracker of the objects' managers."""
+    after_write: Callable[[], None] | None = attrs.field(init=False, default=None)
+    """A function that is called at the end of each method that writes, for controllers."""
+    _depth: int = attrs.field(init=False, default=0)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -108,6 +134,7 @@ class Registry:
         """Return whether an object exists."""
         return self.storage.get(served.resource, self.key(served, namespace, name)) is not None
 
+    @_writes
     def restore(self, kinds: Kinds, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
         """Restore the kinds and objects of an earlier revision of this server or of another server."""
         self.kinds.replace(kinds)
@@ -122,6 +149,7 @@ class Registry:
         for name in SYSTEM_NAMESPACES:
             self.create(self.kinds.namespaces, "", {"metadata": {"name": name}})
 
+    @_writes
     def create(
         self,
         served: ServedKind,
@@ -223,6 +251,8 @@ class Registry:
             obj["status"] = _custom.accepted_status(obj, timestamp(self.clock), others)
         elif served.is_builtin and served.has_status:
             obj.setdefault("status", {})
+        if served.resource == "jobs.batch":
+            select_own_pods(obj)
 
     @staticmethod
     def _label_namespace(namespace: JSONObject) -> None:
@@ -249,6 +279,7 @@ class Registry:
 
     # --- updating -----------------------------------------------------------------------------------------------------
 
+    @_writes
     def update(
         self,
         served: ServedKind,
@@ -348,6 +379,7 @@ class Registry:
 
     # --- deleting -----------------------------------------------------------------------------------------------------
 
+    @_writes
     def delete(
         self,
         served: ServedKind,

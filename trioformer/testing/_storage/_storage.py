@@ -121,8 +121,8 @@ class Storage:
     compacted: int = attrs.field(init=False, default=attrs.Factory(lambda new: new.revision - 1, takes_self=True))
     """The last compacted revision, which is initially the revision before the first revision. Earlier revisions cannot
     be read."""
-    observer: Callable[[str], None] | None = attrs.field(init=False, default=None)
-    """A function that is called with the resource after each write."""
+    observers: list[Callable[[str, Change | None], None]] = attrs.field(init=False, factory=list)
+    """Functions that are called after each write with the resource and the change, or with None after a restore."""
     _logs: defaultdict[str, _Log] = attrs.field(init=False, factory=lambda: defaultdict(_Log))
 
     def resources(self) -> list[str]:
@@ -149,9 +149,7 @@ class Storage:
         if before is None:
             log.sorted_keys = None
         log.objects[key] = stored
-        self._record(log, Change("ADDED" if before is None else "MODIFIED", before, stored))
-        if self.observer is not None:
-            self.observer(resource)
+        self._record(resource, log, Change("ADDED" if before is None else "MODIFIED", before, stored))
         return stored
 
     def remove(self, resource: str, key: str, last: JSONObject) -> Stored:
@@ -166,9 +164,7 @@ class Storage:
         before = log.objects.pop(key)
         log.sorted_keys = None
         stored = self._next(key, last)
-        self._record(log, Change("DELETED", before, stored))
-        if self.observer is not None:
-            self.observer(resource)
+        self._record(resource, log, Change("DELETED", before, stored))
         return stored
 
     def _next(self, key: str, obj: JSONObject) -> Stored:
@@ -176,12 +172,14 @@ class Storage:
         obj["metadata"]["resourceVersion"] = str(self.revision)
         return Stored(key, self.revision, body_of(obj))
 
-    def _record(self, log: _Log, change: Change) -> None:
+    def _record(self, resource: str, log: _Log, change: Change) -> None:
         log.changes.append(change)
         # In batches of a quarter of the limit, because each compaction moves the whole list.
         if len(log.changes) > self.history_limit + self.history_limit // 4:
             log.compact(len(log.changes) - self.history_limit)
         log.watchers.unpark_all()
+        for observe in self.observers:
+            observe(resource, change)
 
     def snapshot(self, resource: str, prefix: str = "", revision: int | None = None) -> list[Stored]:
         """Return the objects whose keys begin with ``prefix``, ordered by key, at a revision or at the current one.
@@ -303,8 +301,8 @@ class Storage:
             log.compacted = self.compacted
             log.objects = dict(objects.get(resource, {}))
             log.sorted_keys = None
-            if self.observer is not None:
-                self.observer(resource)
+            for observe in self.observers:
+                observe(resource, None)
         self.wake()
 
 

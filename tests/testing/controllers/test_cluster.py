@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+import trio
+
+from tests.testing.controllers.workloads import pods, status, workload
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, ScriptedPod
+
+
+def test_no_controllers_run_by_default() -> None:
+    server = APIServer()
+    server.create(workload("Deployment", "web", replicas=1))
+    assert not server.list("replicasets")
+    assert not server.list("nodes")
+
+
+def test_writes_that_would_never_end_are_an_error() -> None:
+    server = APIServer(controllers=True, run_pod=lambda pod, _: server.delete(pod))
+    with pytest.raises(RuntimeError, match="ReplicaSet default web"):
+        server.create(workload("ReplicaSet", "web", replicas=1))
+
+
+def test_a_deleted_namespace_is_emptied() -> None:
+    server = APIServer(controllers=True, run_pod=lambda _, script: script.start())
+    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    for kind in ("Deployment", "StatefulSet", "Job"):
+        obj = workload(kind, kind.lower())
+        server.create({**obj, "metadata": {**obj["metadata"], "namespace": "team"}})
+    assert len(server.list("pods", namespace="team")) == 3
+    held = {"name": "held", "namespace": "team", "finalizers": ["example.com/hold"]}
+    server.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+    server.delete("namespaces", "team")
+    assert status(server, "namespaces", "team")["phase"] == "Terminating"
+    assert not server.list("pods", namespace="team")
+    server.patch("configmaps", "held", {"metadata": {"finalizers": []}}, namespace="team")
+    assert "team" not in [one["metadata"]["name"] for one in server.list("namespaces")]  # type: ignore[index]
+
+
+def test_a_pod_waits_for_a_node() -> None:
+    server = APIServer(controllers=True)
+    server.patch("nodes", "node-1", {"spec": {"unschedulable": True}})
+    server.create(workload("ReplicaSet", "web", replicas=2))
+    assert [pod["status"]["conditions"][0]["reason"] for pod in pods(server)] == ["Unschedulable"] * 2
+    server.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-2"}})
+    assert {pod["spec"]["nodeName"] for pod in pods(server)} == {"node-2"}
+    server.patch("nodes", "node-1", {"spec": {"unschedulable": None}})
+    server.patch("replicasets", "web", {"spec": {"replicas": 4}})
+    assert Counter(pod["spec"]["nodeName"] for pod in pods(server)) == {"node-1": 1, "node-2": 3}
+    assert {pod["status"]["phase"] for pod in pods(server)} == {"Running"}
+
+
+def test_a_pod_of_another_scheduler_or_node_is_left_alone() -> None:
+    server = APIServer(controllers=True)
+    containers = [{"name": "main"}]
+    for name, spec in (("mine", {"schedulerName": "mine"}), ("nowhere", {"nodeName": "no-such-node"})):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}
+        server.create({**pod, "spec": {"containers": containers, **spec}})
+        assert status(server, "pods", name)["phase"] == "Pending"
+
+
+async def test_a_watch_gets_every_write_in_order(nursery: trio.Nursery, autojump_clock: object) -> None:
+    server = APIServer(controllers=True)
+    await nursery.start(server.run)
+    revision = server.statistics().revision
+    server.create(workload("Deployment", "web", replicas=2))
+    phases: dict[str, list[str]] = {}
+    versions = []
+    async with server.open_client() as client:
+        params = {"watch": "true", "resourceVersion": str(revision), "timeoutSeconds": "1"}
+        async with client.stream("GET", "/api/v1/pods", params=params, endless=True) as stream:
+            async for line in stream.lines():
+                event = json.loads(line)
+                metadata, spec = event["object"]["metadata"], event["object"]["spec"]
+                versions.append(int(metadata["resourceVersion"]))
+                shown = f"{event['type']} {spec.get('nodeName')} {event['object']['status']['phase']}"
+                phases.setdefault(metadata["name"], []).append(shown)
+    assert versions == sorted(versions)
+    assert list(phases.values()) == [["ADDED None Pending", "MODIFIED node-1 Pending", "MODIFIED node-1 Running"]] * 2
+
+
+async def test_delays_follow_the_clock_and_end_with_the_pod(nursery: trio.Nursery, autojump_clock: object) -> None:
+    started = []
+
+    def later(pod: Pod, script: ScriptedPod) -> None:
+        script.after(5, lambda: started.append(pod.name))
+
+    server = APIServer(controllers=True, run_pod=later)
+    await nursery.start(server.run)
+    for name in ("kept", "deleted", "replaced"):
+        server.create(Pod(metadata=ObjectMeta(name=name)))
+    server.delete("pods", "deleted")
+    server.delete("pods", "replaced")
+    server.create(Pod(metadata=ObjectMeta(name="replaced")))
+    await trio.sleep(4)
+    assert not started
+    await trio.sleep(2)
+    assert started == ["kept", "replaced"]
+
+
+def test_a_delay_needs_controllers() -> None:
+    server = APIServer()
+    server.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": []}})
+    script = server.script_pod("web")
+    with pytest.raises(RuntimeError, match="controllers"):
+        script.after(1, script.start)
+
+
+def test_a_restored_snapshot_settles() -> None:
+    server = APIServer(controllers=True)
+    server.create(workload("Deployment", "web", replicas=2))
+    snapshot = server.snapshot()
+    server.delete("deployments", "web")
+    assert not pods(server)
+    server.restore(snapshot)
+    assert len(pods(server)) == 2
+    server.patch("deployments", "web", {"spec": {"replicas": 3}})
+    assert len(pods(server)) == 3
