@@ -7,6 +7,7 @@ An ordinary run (``pytest``) collects only the embedded half; one that names the
 ==================  ===================================================================================================
 ``server_client``   a client of an API server; nothing but the API server runs
 ``cluster_client``  a client of a cluster: the garbage collector runs, and on the real one all other controllers
+``run_in_cluster``  a function that runs an async function in a cluster with controllers and pods
 ``namespace``       the name of a new namespace, for ``server_client``
 ``both_clients``    an ``(embedded, real)`` pair, for tests that compare two servers; only in runs with a real one
 ==================  ===================================================================================================
@@ -14,22 +15,27 @@ An ordinary run (``pytest``) collects only the embedded half; one that names the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import pytest
 import trio
+from trio.abc import Clock
+from trio.testing import MockClock
 
+from tests.e2e.contract.controller_flows import FAILING
 from tests.e2e.workloads import make_namespace
 from tests.support.end_to_end import is_end_to_end
 from trioformer import open_client
 from trioformer.client import Client
-from trioformer.testing import APIServer, ControlPlane
+from trioformer.models.core_v1 import Pod
+from trioformer.testing import APIServer, ControlPlane, ScriptedPod, run_pod
 
+T = TypeVar("T")
 Connected: TypeAlias = Callable[[], AbstractAsyncContextManager[Client]]
 
-_SERVERS: Final = ("server", "cluster_server")
+_SERVERS: Final = ("server", "cluster_server", "run_in_cluster")
 """The fixtures that have one value for each server."""
 
 
@@ -73,6 +79,31 @@ def server(request: pytest.FixtureRequest) -> Connected:
 def cluster_server(request: pytest.FixtureRequest) -> Connected:
     """Connect to a cluster."""
     return _connected(request, "cluster", garbage_collector=True)
+
+
+def _run_as_kwok(pod: Pod, script: ScriptedPod) -> None:
+    if FAILING in pod.metadata.labels:
+        script.start()
+        script.end(exit_code=1)
+    else:
+        run_pod(pod, script)
+
+
+@pytest.fixture
+def run_in_cluster(request: pytest.FixtureRequest) -> Callable[[Callable[[Client], Awaitable[T]]], T]:
+    """Run an async function in a cluster with controllers: an embedded one in virtual time, or a real one."""
+    if request.param == "embedded":
+        connect = lambda: _embedded(APIServer(controllers=True, run_pod=_run_as_kwok))  # noqa: E731  # as below
+        clock: Clock | None = MockClock(autojump_threshold=0)
+    else:
+        real: ControlPlane = request.getfixturevalue("cluster")
+        connect, clock = lambda: open_client(kubeconfig=real.kubeconfig), None
+
+    async def main(function: Callable[[Client], Awaitable[T]]) -> T:
+        async with connect() as client:
+            return await function(client)
+
+    return lambda function: trio.run(main, function, clock=clock)
 
 
 @pytest.fixture
