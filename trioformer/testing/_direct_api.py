@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, overload
+from typing import Literal, overload
 
 from .._suggestions import describe
 from ..models import KubernetesObject, ResourceInfo
 from ..models._internal import decode, dumps, find_model, plain
 from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
+from ._storage._kinds import Kinds
 from ._storage._patching import merge
+from ._storage._registry import Registry
 from ._storage._selection import Selection
-from ._storage._storage import JSONObject
+from ._storage._storage import JSONObject, Storage
 from ._storage._tracking import Writer
-
-if TYPE_CHECKING:
-    from ._storage._kinds import Kinds
-    from ._storage._registry import Registry
-    from ._storage._storage import Storage
 
 _DIRECT = Writer("APIServer", writes_all=True)
 """The manager of changes that are made through the direct API."""
@@ -28,10 +25,9 @@ class DirectAPI:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:
-        _storage: Storage
-        _kinds: Kinds
-        _registry: Registry
+    _storage: Storage
+    _kinds: Kinds
+    _registry: Registry
 
     @overload
     def create(self, obj: K) -> K: ...
