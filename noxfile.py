@@ -337,10 +337,11 @@ def _control_plane(session: nox.Session, *programs: str, env: dict[str, str] | N
 def models(session: nox.Session) -> None:
     """Take the schema from a real API server and generate the models from it, and what the embedded server needs."""
     _install(session, "test")
-    programs = _control_plane(session, "etcd", "kube-apiserver")
+    programs = _control_plane(session, "etcd", "kube-apiserver", "kube-controller-manager", "kwok")
     session.run("python", "tests/e2e/fetch_schema.py", env=programs)
     session.run("python", "tests/e2e/fetch_field_types.py", env=programs)
     session.run("python", "-m", "tests.e2e.record_apply", env=programs)
+    session.run("python", "-m", "tests.e2e.record_controllers", env=programs)
     tables = Path("trioformer/models/_protobuf/tables").resolve()
     modules = sorted(path.stem for path in tables.glob("*.txt"))
     with session.chdir("trioformer/models/_generate/protobuf"):
