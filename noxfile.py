@@ -346,6 +346,9 @@ def models(session: nox.Session) -> None:
     modules = sorted(path.stem for path in tables.glob("*.txt"))
     with session.chdir("trioformer/models/_generate/protobuf"):
         session.run("go", "run", ".", str(tables), *modules, external=True)
+    defaults = Path("trioformer/testing/_storage/_defaults.txt").resolve()
+    with session.chdir("trioformer/models/_generate/defaults"):
+        session.run("go", "run", "-trimpath", ".", str(defaults), *modules, external=True)
     session.run("python", "-m", "trioformer.models._generate", "write")
     session.run("python", "-m", "trioformer.models._generate", "check")
 
