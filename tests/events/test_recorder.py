@@ -71,6 +71,9 @@ async def test_an_event_has_its_objects_its_reporter_and_its_time(
         "related": NODE,
         "reportingController": CONTROLLER,
         "reportingInstance": "tester-0",
+        "deprecatedSource": {},
+        "deprecatedFirstTimestamp": None,
+        "deprecatedLastTimestamp": None,
     }
 
 

@@ -66,7 +66,7 @@ class PickyHandler(ResourceEventHandler[Pod]):
     """Fails on some objects."""
 
     async def on_add(self, obj: Pod, *, is_initial: bool) -> None:
-        assert obj.spec.priority is None  # otherwise it does not decode
+        assert obj.spec.priority == 0  # otherwise it does not decode
 
     async def on_update(self, old: Pod, new: Pod) -> None:
         await self.on_add(new, is_initial=False)
@@ -482,7 +482,7 @@ class Spoil:
     async def do(self, world: World) -> None:
         world.touch(self.namespace, self.name)
         bad = None if self.what is None else self.what.replace(" ", "-")
-        spec = {"priority": "undecodable" if bad == "handler" else None}
+        spec = {"priority": "undecodable" if bad == "handler" else 0}
         world.server.patch(
             Pod, self.name, {"metadata": {"labels": {"bad": bad}}, "spec": spec}, namespace=self.namespace
         )

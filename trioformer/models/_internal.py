@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ._decodable import find_undecodable as find_undecodable
     from ._decodable import locate_undecodable as locate_undecodable
     from ._protobuf._fields import type_of_class as type_of_class
+    from ._protobuf._tables import WireType as WireType
     from ._protobuf._transcode import event_of as event_of
     from ._protobuf._transcode import find_wire_type as find_wire_type
     from ._protobuf._transcode import item_of as item_of
@@ -65,6 +66,7 @@ else:  # most programs never need them
     _TRANSCODE = ("event_of", "find_wire_type", "item_of", "list_of", "message_to_json", "object_of")
     _DECODABLE = ("find_undecodable", "locate_undecodable")
     _PLACES = {
+        "WireType": "_protobuf._tables",
         "type_of_class": "_protobuf._fields",
         **dict.fromkeys(_DECODABLE, "_decodable"),
         **dict.fromkeys(_SHAPES, "_shapes"),

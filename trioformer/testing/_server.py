@@ -47,8 +47,8 @@ class APIServer(DirectAPI):
     supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction, token and log, reviews that allow everything, and discovery and Tables for kubectl.
-    The server speaks JSON and protobuf.  It does not validate or default the specs of built-in kinds, and does not
-    authenticate clients.  By default, no controllers run.  A deleted pod is removed immediately.
+    The server speaks JSON and protobuf.  It sets the defaults of built-in kinds, but neither validates their specs nor
+    authenticates clients.  By default, no controllers run.  A deleted pod is removed immediately.
 
     While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
     without sockets::
@@ -96,6 +96,8 @@ class APIServer(DirectAPI):
     managed_fields: bool = True
     """Whether the managers of objects that clients create are recorded in ``metadata.managedFields``.  If False, a
     write is about 50 µs faster, and objects only get managers at their first server-side apply."""
+    defaults: bool = True
+    """Whether objects of built-in kinds get kube-apiserver's defaults.  If False, they are stored as they are written."""
     requests: deque[RequestRecord] = attrs.field(init=False, factory=lambda: deque(maxlen=1_000))
     """The last 1,000 requests, oldest first, including discovery and failed requests.  A test may clear this deque."""
     _storage: Storage = attrs.field(init=False)
@@ -115,6 +117,7 @@ class APIServer(DirectAPI):
         generator = random.Random(self.seed)
         collects = self.garbage_collector or self.controllers
         self._registry = Registry(self._storage, self._kinds, self.clock, generator, collects)
+        self._registry.sets_defaults = self.defaults
         self._registry.tracker.tracks_new = self.managed_fields
         settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
         self._scripts = PodScripts(self._registry, Watches(self._storage))

@@ -1,7 +1,7 @@
 """Random values: what the library makes of them is what kube-apiserver accepts, stores and returns.
 
 Many are sent in one request where a kind has room for them, so that this takes seconds.
-Quantities and times of built-in kinds are sent to kube-apiserver only; the embedded server keeps them as they are.
+Quantities and times of built-in kinds are sent to kube-apiserver only; the embedded server keeps times as they are.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def test_the_direct_api_refuses_objects_of_many_levels() -> None:
 
 
 async def test_strategic_merges_of_long_lists_take_linear_time(api_server: APIServer) -> None:
-    count = 20_000
+    count = 10_000
     api_server.create(pod("a", initContainers=[{"name": f"c{i}"} for i in range(count)]))
     patch = {
         "metadata": {"finalizers": [f"e.io/{i}" for i in range(count)]},

@@ -32,7 +32,7 @@ async def test_a_bound_pod_is_scheduled(api_server: APIServer, client: Client) -
     assert pod["metadata"]["annotations"] == {"a": "b"}
     (condition,) = pod["status"].pop("conditions")
     assert (condition["type"], condition["status"]) == ("PodScheduled", "True")
-    assert pod["status"] == {"phase": "Pending"}
+    assert pod["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ async def test_a_new_object_has_metadata_in_the_order_of_kube_apiserver(autojump
     assert list(metadata) == [*order, "managedFields"]
     assert metadata["generation"] == 1
     assert metadata["creationTimestamp"] == "2026-01-01T00:01:30Z"
-    assert response.json()["status"] == {"phase": "Pending"}  # not the status of the request
+    assert response.json()["status"] == {"phase": "Pending", "qosClass": "BestEffort"}  # not the status of the request
     assert response.text.startswith('{"kind":"Pod","apiVersion":"v1","metadata":{')
 
 
@@ -249,19 +249,21 @@ async def test_the_status_is_written_only_through_its_subresource() -> None:
         made = (await http.post(PODS, json=pod())).json()
         both = {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}, "metadata": {"labels": {"a": "b"}}}
         via_status = (await http.patch(f"{PODS}/web-1/status", **merge_patch(both))).json()
-        assert via_status["status"] == {"phase": "Running"}
+        assert via_status["status"] == {"phase": "Running", "qosClass": "BestEffort"}
         assert via_status["spec"] == made["spec"]
         assert "labels" not in via_status["metadata"]
         both["status"] = {"phase": "Failed"}
         via_main = (await http.patch(f"{PODS}/web-1", **merge_patch(both))).json()
-        assert via_main["status"] == {"phase": "Running"}
+        assert via_main["status"] == {"phase": "Running", "qosClass": "BestEffort"}
         assert via_main["spec"]["nodeName"] == "n"
         assert via_main["metadata"]["labels"] == {"a": "b"}
         via_main["status"] = {"phase": "Succeeded"}
-        assert (await http.put(f"{PODS}/web-1/status", json=via_main)).json()["status"] == {"phase": "Succeeded"}
-        assert (await http.get(f"{PODS}/web-1/status")).json()["status"] == {"phase": "Succeeded"}
+        succeeded = {"phase": "Succeeded", "qosClass": "BestEffort"}
+        assert (await http.put(f"{PODS}/web-1/status", json=via_main)).json()["status"] == succeeded
+        assert (await http.get(f"{PODS}/web-1/status")).json()["status"] == succeeded
         del via_main["status"], via_main["metadata"]["resourceVersion"]
-        assert "status" not in (await http.put(f"{PODS}/web-1/status", json=via_main)).json()
+        replaced = (await http.put(f"{PODS}/web-1/status", json=via_main)).json()
+        assert replaced["status"] == {"qosClass": "BestEffort"}
 
 
 async def test_another_uid_is_a_conflict() -> None:

@@ -5,6 +5,8 @@
 - ``_metadata.py``: the types of metadata fields, and the fields that only the server sets
 - ``_object_meta.py``: the rules for names, labels, annotations, owners and finalizers
 - ``_field_checks.py``: the removal of unknown and duplicate fields
+- ``_defaults.py``, ``_default_rules.py``: the defaults of built-in kinds.  Most of them are in ``_defaults.txt``
+- ``_strategies.py``: the fields of built-in kinds that depend on other objects or on the server
 - ``_validation.py``: the validation of objects before they are stored
 - ``_deletion.py``: the preconditions and the result of a delete
 - ``_patching.py``: patch requests, merge patch and JSON patch

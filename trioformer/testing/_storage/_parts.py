@@ -27,11 +27,6 @@ PARTS: Final[Mapping[str, Part]] = {
 """The parts that are subresources, by their name."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
-_DEFAULTS: Final = {
-    "resources": {},
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-}
 
 
 def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
@@ -69,7 +64,7 @@ def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, n
     Existing ephemeral containers may not be changed or removed.
     """
     before = {one.get("name"): one for one in _items(old.get("ephemeralContainers"))}
-    after = [_with_defaults(one) for one in _items(new.get("ephemeralContainers"))]
+    after = _items(new.get("ephemeralContainers"))
     taken = {one.get("name") for field in ("containers", "initContainers") for one in _items(old.get(field))}
     causes = []
     for index, one in enumerate(after):
@@ -91,16 +86,6 @@ def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, n
     if causes:
         raise invalid(served.info.group, served.info.kind, name, causes)
     return {**old, "ephemeralContainers": after} if after else old
-
-
-def _with_defaults(container: JSONObject) -> JSONObject:
-    image = str(container.get("image") or "")
-    tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
-    policy = "IfNotPresent" if tag not in ("", "latest") or "@" in image else "Always"
-    return {
-        **container,
-        **{key: value for key, value in (_DEFAULTS | {"imagePullPolicy": policy}).items() if key not in container},
-    }
 
 
 def _resized(old: Any, new: Any) -> Any:

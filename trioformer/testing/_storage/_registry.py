@@ -3,7 +3,7 @@
 Names, uids, timestamps, generations, conflicts, the status subresource, finalizers and namespaces behave as in
 kube-apiserver.  There are three differences from a cluster:
 
-- Built-in kinds are neither defaulted nor validated, except for their ``metadata``.
+- Built-in kinds are not validated, except for their ``metadata``.
 - No kubelet runs, so a deleted pod is removed immediately, without a grace period.
 - If no garbage collector runs (``_garbage.py``), ``propagationPolicy`` and owner references have no effect.
 """
@@ -21,10 +21,10 @@ import attrs
 from ...models._internal import decode
 from . import _custom
 from ._clock import Clock, timestamp
+from ._defaults import new_object, set_builtin_defaults
 from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
 from ._field_checks import FieldCheck, decode_fields
-from ._jobs import select_own_pods
-from ._kinds import STATUS_ON_CREATE, Kinds, ServedKind
+from ._kinds import Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
     check_shape,
@@ -50,6 +50,7 @@ from ._status import (
     status_error,
 )
 from ._storage import JSONObject, Storage, Stored, body_of
+from ._strategies import prepare_create, prepare_update
 from ._tracking import FieldTracker, Writer
 from ._validation import check_object
 
@@ -108,6 +109,8 @@ class Registry:
     _random: random.Random
     collects_garbage: bool = False
     """Whether a garbage collector completes the deletions that wait for dependents."""
+    sets_defaults: bool = True
+    """Whether the defaults of built-in kinds are set."""
     tracker: FieldTracker = attrs.field(
         kw_only=True, default=attrs.Factory(lambda self: FieldTracker(self.storage, self.clock), takes_self=True)
     )
@@ -190,8 +193,10 @@ class Registry:
         obj["metadata"] = ordered(metadata)
         if served.is_namespace:
             self._label_namespace(obj)
-        obj["metadata"] = ordered({**obj["metadata"], "managedFields": self.tracker.created(served, obj, writer)})
-        self._prepare(served, obj, keep_status=part == "whole")
+        before = new_object(served) if served.is_builtin and self.sets_defaults else {"metadata": {}}
+        managers = self.tracker.created(served, obj, writer, before)
+        obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
+        prepare_create(self.storage, served, obj, keep_status=part == "whole", sets_defaults=self.sets_defaults)
         check_object(served, obj, fields=fields)
         if self.storage.get(served.resource, key) is not None:
             raise already_exists(served.info, name)
@@ -220,9 +225,15 @@ class Registry:
         check_type(served, obj)
         given = metadata_of(obj)
         check_shape(served, obj)
-        decode_fields(served, obj, fields, keeps_nulls=keeps_nulls)
+        self._decode(served, obj, fields, keeps_nulls=keeps_nulls)
         self.check_namespace(served, namespace, given)
         return given
+
+    def _decode(self, served: ServedKind, obj: JSONObject, fields: FieldCheck | None, *, keeps_nulls: bool) -> None:
+        """Remove unknown fields, and set defaults."""
+        decode_fields(served, obj, fields, keeps_nulls=keeps_nulls)
+        if served.is_builtin and self.sets_defaults:
+            set_builtin_defaults(served, obj)
 
     def new_uid(self) -> str:
         """Return a new uid.  The sequence of uids is the same in every run."""
@@ -236,23 +247,6 @@ class Registry:
             if self.storage.get(served.resource, self.key(served, namespace, name)) is None:
                 break
         return name
-
-    def _prepare(self, served: ServedKind, obj: JSONObject, *, keep_status: bool) -> None:
-        """Set the fields that kube-apiserver's create strategies set."""
-        if served.has_status and not keep_status and served.resource not in STATUS_ON_CREATE:
-            obj.pop("status", None)
-        if served.resource == "pods":
-            obj.setdefault("status", {}).setdefault("phase", "Pending")
-        elif served.is_namespace:
-            obj["spec"] = {"finalizers": ["kubernetes"]}
-            obj["status"] = {"phase": "Active"}
-        elif served.resource == _custom.DEFINITIONS:
-            others = map(decoded, self.storage.snapshot(_custom.DEFINITIONS))
-            obj["status"] = _custom.accepted_status(obj, timestamp(self.clock), others)
-        elif served.is_builtin and served.has_status:
-            obj.setdefault("status", {})
-        if served.resource == "jobs.batch":
-            select_own_pods(obj)
 
     @staticmethod
     def _label_namespace(namespace: JSONObject) -> None:
@@ -305,7 +299,7 @@ class Registry:
         check_type(served, new)
         old_metadata, given = old["metadata"], metadata_of(new)
         check_shape(served, new)
-        decode_fields(served, new, fields, keeps_nulls=writer is not None and writer.is_applier)
+        self._decode(served, new, fields, keeps_nulls=writer is not None and writer.is_applier)
         self._check_identity(served, current, old_metadata, given)
         metadata = with_server_fields(given, old_metadata)
         check_finalizers(served, old_metadata, metadata)
@@ -319,11 +313,13 @@ class Registry:
         is_applied = writer is not None and writer.is_applier
         if rest.get("status", ...) is None and not (is_applied and _may_check_null_status(served, part, old, new)):
             del rest["status"]
+        obj: JSONObject = {"metadata": metadata, **rest}
+        managed = self.tracker.updated(served, old, obj, given, writer)
+        if served.is_builtin and self.sets_defaults:
+            prepare_update(self.storage, served, old, obj)
         wanted = stored_numbers(rest) if is_applied and not served.is_builtin else rest
         if served.has_generation and not json_equal(_desired_state(wanted), _desired_state(old)):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
-        obj: JSONObject = {"metadata": metadata, **rest}
-        managed = self.tracker.updated(served, old, obj, given, writer)
         obj["metadata"] = ordered({**metadata, "managedFields": managed})
         if json_equal(obj, old):
             return current

@@ -115,14 +115,16 @@ class FieldTracker:
 
     # --- create, update and patch -------------------------------------------------------------------------------------
 
-    def created(self, served: ServedKind, obj: JSONObject, writer: Writer | None) -> list[JSONObject] | None:
-        """Return the ``managedFields`` of a new object."""
+    def created(
+        self, served: ServedKind, obj: JSONObject, writer: Writer | None, before: JSONObject
+    ) -> list[JSONObject] | None:
+        """Return the ``managedFields`` of a new object.  Its writer owns the differences from ``before``."""
         given = obj["metadata"]
         if writer is None or writer.is_applier or not self.tracks_new:
             entries: list[JSONObject] | None = given.get("managedFields")
             return entries
         managers = managers_after({}, given, is_builtin=served.is_builtin, is_subresource=False)
-        return self._updated(served, managers, {"metadata": {}}, obj, writer)
+        return self._updated(served, managers, before, obj, writer)
 
     def updated(
         self, served: ServedKind, old: JSONObject, new: JSONObject, given: Mapping[str, Any], writer: Writer | None

@@ -1,0 +1,224 @@
+"""The defaults of built-in kinds, and the form in which kube-apiserver stores and sends their fields.
+
+- The defaults that do not depend on other fields are in ``_defaults.txt``, which ``models/_generate/defaults`` writes.
+  Each line has a type, such as ``core_v1.Container``, and its defaults.  The path of a type in one kind, such as
+  ``core_v1.Pod.spec``, replaces the line of the type there.
+- The functions in ``_default_rules.py`` set the others.
+- As in Go, empty optional fields are removed, absent fields without ``omitempty`` are set to their zero values, and
+  quantities have their canonical form.
+
+The types of the fields are those of the table of protobuf types.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, final
+
+from ...errors import DecodeError
+from ...models import Quantity
+from ...models._internal import WireType, decode, dumps, find_wire_type
+from ._default_rules import RULES, WRONG_TYPE
+from ._definitions import DEFINITIONS
+from ._kinds import ServedKind
+from ._storage import JSONObject
+
+_ZEROS: Final[dict[str, Any]] = {"s": "", "b": False, "i": 0, "d": 0, "e": 0, "D": "0s", "Q": "0", "I": 0}
+"""The values of absent fields without ``omitempty``, by the letter of their kind.  Other kinds are null in JSON."""
+_OMITTED: Final = frozenset("sbideyQ")
+_LEAVES: Final = frozenset("sbideyTUDFQIRABC")
+
+
+def set_builtin_defaults(served: ServedKind, obj: JSONObject) -> None:
+    """Set the defaults of an object of a built-in kind, whose types are checked, and bring its fields into Go's form.
+
+    The object's metadata does not change, except that a Job and a ReplicationController get the labels of their pods.
+    """
+    plan = _root_plan(served)
+    if plan is not None:
+        _fill(obj, plan)
+
+
+@functools.cache
+def new_object(served: ServedKind) -> JSONObject:
+    """Return an object of a built-in kind without defaults, whose fields no manager owns, without its metadata."""
+    type_ = find_wire_type(served.info.api_version, served.info.kind)
+    return {"metadata": {}} if type_ is None or served.resource == DEFINITIONS else _zero(type_)
+
+
+def _zero(type_: WireType) -> JSONObject:
+    zero: JSONObject = {}
+    plan = _Plan()
+    plan.add(type_, "", {})
+    for name in plan.nulls:
+        zero[name] = None
+    zero |= plan.pointers
+    for name, _ in plan.copied:
+        zero[name] = _zero(plan.children[name].type)
+    return zero
+
+
+def empty_status(served: ServedKind) -> JSONObject:
+    """Return the status of a new object of a built-in kind."""
+    plan = _root_plan(served)
+    status: JSONObject = {}
+    if plan is not None and (child := plan.children.get("status")) is not None:
+        _fill(status, child.plan or child.make_plan())
+    return status
+
+
+@final
+class _Child:
+    """The member of an object that is an object, or a list or a map of objects."""
+
+    __slots__ = ("path", "plan", "shape", "type")
+
+    def __init__(self, shape: str, type_: WireType, path: str) -> None:
+        self.shape = shape
+        self.type = type_
+        self.path = path
+        self.plan: _Plan | None = None
+
+    def make_plan(self) -> _Plan:
+        """Return the plan of the objects, which is only made if there is such an object."""
+        self.plan = _plan(self.type, self.path)
+        return self.plan
+
+
+@final
+class _Plan:
+    """What an object of one type gets."""
+
+    __slots__ = ("amounts", "children", "copied", "empties", "nulls", "pointers", "rules", "values")
+
+    def __init__(self) -> None:
+        self.pointers: list[tuple[str, Any]] = []
+        """The values of absent members."""
+        self.values: list[tuple[str, Any]] = []
+        """The values of absent and empty members."""
+        self.copied: list[tuple[str, bytes]] = []
+        """The lists and objects, as JSON, of absent and empty members."""
+        self.nulls: list[str] = []
+        """The lists and maps that are null if they are absent or empty."""
+        self.empties: set[str] = set()
+        """The members that are removed if they are empty."""
+        self.amounts: list[str] = []
+        """The quantities, and the maps of quantities."""
+        self.children: dict[str, _Child] = {}
+        self.rules: list[Any] = []
+
+    def add(self, type_: WireType, path: str, table: dict[str, str]) -> None:
+        """Add the fields of a type."""
+        name = f"{type_.module}.{type_.name}"
+        defaults = decode((table.get(path) or table.get(name) or "{}").encode())
+        if name in RULES:
+            self.rules.append(RULES[name])
+        for field in type_.fields.values():
+            if field.is_inline:
+                self.add(type_.type_of(field.element), path, table)
+                continue
+            kind, where = field.kind, f"{path}.{field.json}" if path else ""
+            is_object = field.element not in _LEAVES and not field.element.startswith(("[", "{"))
+            if is_object:
+                # Most paths have no line of their own, so that their plans are shared.
+                own = where if any(line.startswith(where) for line in table if where) else ""
+                self.children[field.json] = _Child(field.shape, type_.type_of(field.element), own)
+            if field.element.removeprefix("*") == "Q":
+                self.amounts.append(field.json)
+            default = defaults.get(field.json)
+            if default is None and field.omits_empty:
+                if field.shape or kind in _OMITTED:
+                    self.empties.add(field.json)
+            elif isinstance(default, list | dict):
+                self.copied.append((field.json, dumps(default)))
+            elif default is not None:
+                (self.pointers if kind.startswith("*") else self.values).append((field.json, default))
+            elif is_object and not (field.shape or kind.startswith("*")):
+                self.copied.append((field.json, b"{}"))
+            elif field.shape or kind == "y":
+                self.nulls.append(field.json)
+            else:
+                self.pointers.append((field.json, _ZEROS.get(kind)))
+
+
+def _fill(value: JSONObject, plan: _Plan) -> None:
+    for rule in plan.rules:
+        with suppress(*WRONG_TYPE):
+            rule(value)
+    for name, default in plan.pointers:
+        if value.get(name) is None:
+            value[name] = default
+    for name, default in plan.values:
+        if not value.get(name):
+            value[name] = default
+    for name, default in plan.copied:
+        if not value.get(name):
+            value[name] = decode(default)
+    for name in plan.nulls:
+        if not value.get(name):
+            value[name] = None
+    for name in plan.amounts:
+        if name in value:
+            value[name] = _canonical_amounts(value[name])
+    gone: list[str] = []
+    for name, member in value.items():
+        if not member and name in plan.empties:
+            gone.append(name)
+        elif (child := plan.children.get(name)) is not None:
+            below = child.plan or child.make_plan()
+            if isinstance(member, dict):
+                for one in (member,) if not child.shape else member.values():
+                    if isinstance(one, dict):
+                        _fill(one, below)
+            elif isinstance(member, list):
+                for one in member:
+                    if isinstance(one, dict):
+                        _fill(one, below)
+    for name in gone:
+        del value[name]
+
+
+def _canonical_amounts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _canonical(amount) for name, amount in value.items()}
+    return _canonical(value)
+
+
+def _canonical(amount: Any) -> Any:
+    if isinstance(amount, bool) or not isinstance(amount, str | int | float):
+        return amount
+    return _canonical_text(str(amount))
+
+
+@functools.lru_cache(1_000)
+def _canonical_text(text: str) -> str:
+    try:
+        return Quantity(text).canonical.text
+    except DecodeError:
+        return text
+
+
+@functools.cache
+def _table() -> dict[str, str]:
+    lines = Path(__file__).with_name("_defaults.txt").read_text("utf-8").splitlines()
+    return dict(line.split(" ", 1) for line in lines)
+
+
+@functools.cache
+def _plan(type_: WireType, path: str) -> _Plan:
+    plan = _Plan()
+    plan.add(type_, path, _table())
+    return plan
+
+
+@functools.cache
+def _root_plan(served: ServedKind) -> _Plan | None:
+    type_ = find_wire_type(served.info.api_version, served.info.kind)
+    if type_ is None or served.resource == DEFINITIONS:
+        return None
+    plan = _plan(type_, f"{type_.module}.{type_.name}")
+    plan.children.pop("metadata", None)  # the registry has its rules
+    plan.copied = [(name, default) for name, default in plan.copied if name != "metadata"]
+    return plan

@@ -1,0 +1,279 @@
+"""The fields of built-in kinds that depend on other objects or on the server: what kube-apiserver's strategies set.
+
+The default admission plugins that set fields are included, with exceptions.  The service accounts of pods and the
+users of requests are not known here, and no finalizers are set, because no controller would remove them.
+
+Source: kubernetes ``pkg/registry/*/*/strategy.go``, ``pkg/registry/core/service/storage`` and ``plugin/pkg/admission``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from ...errors import DecodeError
+from ...models import Quantity
+from ...models._internal import decode
+from . import _custom
+from ._default_rules import TEMPLATE_GENERATION, WRONG_TYPE, take_labels
+from ._defaults import empty_status
+from ._kinds import STATUS_ON_CREATE, ServedKind
+from ._metadata import json_equal, ordered
+from ._storage import JSONObject, Storage
+
+_ADDRESSES: Final = ipaddress.ip_network("10.96.0.0/16")
+"""The cluster IPs.  The first one belongs to the Service ``kubernetes``."""
+_PORTS: Final = range(30_000, 32_768)
+_NODE_PORT_TYPES: Final = ("NodePort", "LoadBalancer")
+_ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(_ADDRESS_FIELDS, ("ClusterIP", *_NODE_PORT_TYPES)),
+    "internalTrafficPolicy": ("ClusterIP", *_NODE_PORT_TYPES),
+    "externalTrafficPolicy": _NODE_PORT_TYPES,
+    **dict.fromkeys(("allocateLoadBalancerNodePorts", "healthCheckNodePort", "loadBalancerClass"), ("LoadBalancer",)),
+}
+"""The types of Services that have a field.  A change of the type removes the field unless the client sets it anew."""
+_UNREACHABLE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+_PRIORITY_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
+_COMPUTE: Final = ("cpu", "memory")
+
+
+def prepare_create(
+    storage: Storage, served: ServedKind, obj: JSONObject, *, keep_status: bool, sets_defaults: bool
+) -> None:
+    """Set the fields of a new object, whose other defaults are set if ``sets_defaults`` is true."""
+    now = obj["metadata"]["creationTimestamp"]
+    if served.has_status and not keep_status and served.resource not in STATUS_ON_CREATE:
+        obj.pop("status", None)
+    if served.is_namespace:
+        obj["spec"] = {"finalizers": ["kubernetes"]}
+        obj["status"] = {"phase": "Active"}
+    elif served.resource == _custom.DEFINITIONS:
+        others = (_decoded(one.body) for one in storage.snapshot(_custom.DEFINITIONS))
+        obj["status"] = _custom.accepted_status(obj, now, others)
+    elif served.is_builtin and served.has_status and "status" not in obj:
+        obj["status"] = empty_status(served) if sets_defaults else {}
+    if served.resource == "pods":
+        obj.setdefault("status", {}).setdefault("phase", "Pending")
+    prepare = _CREATED.get(served.resource)
+    # Without the labels and the selector that the server generates, a Job would not find its pods.
+    if prepare is not None and (sets_defaults or prepare is _job):
+        with suppress(*WRONG_TYPE):
+            prepare(storage, obj, now)
+
+
+def prepare_update(storage: Storage, served: ServedKind, old: JSONObject, new: JSONObject) -> None:
+    """Set the fields of a changed object that a client may leave out."""
+    if (prepare := _UPDATED.get(served.resource)) is not None:
+        with suppress(*WRONG_TYPE):
+            prepare(storage, old, new)
+
+
+# --- pods and nodes ---------------------------------------------------------------------------------------------------
+
+
+def _pod(storage: Storage, pod: JSONObject, now: str) -> None:
+    spec = pod["spec"]
+    tolerations = [one for one in spec.get("tolerations") or () if isinstance(one, dict)]
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for key in _UNREACHABLE
+        if not any(
+            one.get("key") in (None, "", key) and one.get("effect") in (None, "", "NoExecute") for one in tolerations
+        )
+    ]
+    if added:
+        spec["tolerations"] = tolerations + added
+    priority = _priority_class(storage, spec.get("priorityClassName"))
+    if priority:
+        spec["priorityClassName"] = priority["metadata"]["name"]
+    spec.setdefault("priority", priority.get("value", 0))
+    spec.setdefault("preemptionPolicy", priority.get("preemptionPolicy", "PreemptLowerPriority"))
+    status = pod["status"]
+    status.setdefault("qosClass", _qos_class(spec))
+    if spec.get("schedulingGates") and not status.get("conditions"):
+        status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": now}]
+
+
+def _update_pod(storage: Storage, old: JSONObject, new: JSONObject) -> None:
+    for name in ("priority", "preemptionPolicy"):
+        if name in old["spec"]:
+            new["spec"].setdefault(name, old["spec"][name])
+    if quality := old["status"].get("qosClass"):
+        new["status"].setdefault("qosClass", quality)
+
+
+def _priority_class(storage: Storage, name: object) -> JSONObject:
+    """Return the PriorityClass with this name, or the global default, or an empty dict."""
+    if name:
+        found = storage.get(_PRIORITY_CLASSES, str(name))
+        return {} if found is None else _decoded(found.body)
+    classes = [_decoded(one.body) for one in storage.snapshot(_PRIORITY_CLASSES) if b'"globalDefault":true' in one.body]
+    return min(classes, key=lambda one: one["value"], default={})
+
+
+def _decoded(body: bytes) -> JSONObject:
+    obj: JSONObject = decode(b"{" + body)
+    return obj
+
+
+def _amounts(resources: Any) -> dict[str, Quantity]:
+    """Return the amounts of processors and memory above zero."""
+    amounts = resources if isinstance(resources, dict) else {}
+    return {name: Quantity(amounts[name]) for name in _COMPUTE if _is_positive(amounts.get(name))}
+
+
+def _is_positive(amount: object) -> bool:
+    try:
+        return isinstance(amount, str) and Quantity(amount).value > 0
+    except DecodeError:
+        return False
+
+
+def _qos_class(spec: JSONObject) -> str:
+    holders = (
+        [spec] if spec.get("resources") else [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    )
+    resources = [one.get("resources") or {} for one in holders]
+    if not any(resources):
+        return "BestEffort"
+    requests = [_amounts(one.get("requests")) for one in resources]
+    limits = [_amounts(one.get("limits")) for one in resources]
+    if not any(requests) and not any(limits):
+        return "BestEffort"
+    has_limits = all(len(one) == len(_COMPUTE) for one in limits)
+    return "Guaranteed" if has_limits and _sums(requests) == _sums(limits) else "Burstable"
+
+
+def _sums(amounts: Iterable[Mapping[str, Quantity]]) -> dict[str, Quantity]:
+    sums: dict[str, Quantity] = {}
+    for one in amounts:
+        for name, amount in one.items():
+            sums[name] = sums[name] + amount if name in sums else amount
+    return sums
+
+
+def _node(storage: Storage, node: JSONObject, now: str) -> None:
+    taints = node["spec"].get("taints") or []
+    if not any(one.get("key") == _NOT_READY["key"] and one.get("effect") == _NOT_READY["effect"] for one in taints):
+        node["spec"]["taints"] = [*taints, dict(_NOT_READY)]
+
+
+# --- workloads --------------------------------------------------------------------------------------------------------
+
+
+def _job(storage: Storage, job: JSONObject, now: str) -> None:
+    spec, metadata = job["spec"], job["metadata"]
+    if spec.get("manualSelector"):
+        return
+    names, uids = ("batch.kubernetes.io/job-name", "job-name"), ("batch.kubernetes.io/controller-uid", "controller-uid")
+    generated = {**dict.fromkeys(uids, metadata["uid"]), **dict.fromkeys(names, metadata["name"])}
+    pods = spec["template"].setdefault("metadata", {})
+    labels = pods.setdefault("labels", {})
+    for name in sorted(generated):
+        labels.setdefault(name, generated[name])
+    selector = spec.get("selector") or {}
+    spec["selector"] = {**selector, "matchLabels": {uids[0]: metadata["uid"], **(selector.get("matchLabels") or {})}}
+    take_labels(job)
+    job["metadata"] = ordered(metadata)
+
+
+def _update_daemon_set(storage: Storage, old: JSONObject, new: JSONObject) -> None:
+    generation = (old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "")
+    if generation.isdecimal():
+        is_same = json_equal(old["spec"].get("template"), new["spec"].get("template"))
+        annotations = new["metadata"].get("annotations") or {}
+        annotations[TEMPLATE_GENERATION] = generation if is_same else str(int(generation) + 1)
+
+
+def _volume(storage: Storage, volume: JSONObject, now: str) -> None:
+    volume["status"].setdefault("lastPhaseTransitionTime", now)
+
+
+# --- services ---------------------------------------------------------------------------------------------------------
+
+
+def _service(storage: Storage, service: JSONObject, now: str) -> None:
+    _allocate(storage, service["spec"])
+
+
+def _update_service(storage: Storage, before: JSONObject, after: JSONObject) -> None:
+    old, new = before["spec"], after["spec"]
+    kind, ports = new["type"], new.get("ports") or ()
+    for name, types in _TYPES.items():
+        is_needed = kind in types or (name == "externalTrafficPolicy" and bool(new.get("externalIPs")))
+        if not is_needed and json_equal(new.get(name), old.get(name)):
+            new.pop(name, None)
+        elif is_needed and name in _ADDRESS_FIELDS and not new.get(name) and old.get(name):
+            new[name] = old[name]
+    known = {port.get("name"): port["nodePort"] for port in old.get("ports") or () if port.get("nodePort")}
+    for port in ports:
+        if kind in _NODE_PORT_TYPES:
+            if not port.get("nodePort") and known.get(port.get("name")):
+                port["nodePort"] = known[port.get("name")]
+        elif port.get("nodePort") == known.get(port.get("name")):
+            port.pop("nodePort", None)
+    _allocate(storage, new)
+
+
+def _allocate(storage: Storage, spec: JSONObject) -> None:
+    """Set the addresses and the ports of a Service."""
+    if spec["type"] == "ExternalName":
+        return
+    addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or _free_address(storage)]
+    is_dual = addresses[0] == "None" and not spec.get("selector")
+    spec["clusterIP"], spec["clusterIPs"] = addresses[0], addresses
+    policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_dual else "SingleStack")
+    if not spec.get("ipFamilies"):
+        families = ["IPv6" if ":" in one else "IPv4" for one in addresses]
+        spec["ipFamilies"] = [*families, "IPv6"] if is_dual and policy != "SingleStack" else families
+    if spec["type"] not in _NODE_PORT_TYPES or spec.get("allocateLoadBalancerNodePorts") is False:
+        return
+    # The ports of two protocols with the same number have the same node port.
+    taken: dict[int, int] = {port["port"]: port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+    for port in spec.get("ports") or ():
+        if not port.get("nodePort"):
+            port["nodePort"] = taken.get(port["port"]) or _free_port(storage, taken.values())
+            taken[port["port"]] = port["nodePort"]
+    if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
+        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or _free_port(storage, taken.values())
+
+
+def _free_address(storage: Storage) -> str:
+    size = _ADDRESSES.num_addresses - 3  # without those of the network, of the Service kubernetes, and for broadcasts
+    services = [one.body for one in storage.snapshot("services")]
+    candidates = (str(_ADDRESSES[2 + (storage.revision + i) % size]) for i in range(size))
+    return next(one for one in candidates if not any(b'"%s"' % one.encode() in body for body in services))
+
+
+def _free_port(storage: Storage, taken: Collection[int]) -> int:
+    services = [one.body for one in storage.snapshot("services")]
+    candidates = (_PORTS[(storage.revision + i) % len(_PORTS)] for i in range(len(_PORTS)))
+    free = (one for one in candidates if one not in taken)
+    return next(one for one in free if not any(b'odePort":%d' % one in body for body in services))
+
+
+_CREATED: Final[Mapping[str, Callable[[Storage, JSONObject, str], None]]] = {
+    "jobs.batch": _job,
+    "nodes": _node,
+    "persistentvolumes": _volume,
+    "pods": _pod,
+    "services": _service,
+}
+"""The functions for new objects, by resource."""
+
+_UPDATED: Final[Mapping[str, Callable[[Storage, JSONObject, JSONObject], None]]] = {
+    "daemonsets.apps": _update_daemon_set,
+    "pods": _update_pod,
+    "services": _update_service,
+}
+"""The functions for changed objects, by resource."""
