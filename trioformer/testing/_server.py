@@ -97,7 +97,7 @@ class APIServer(DirectAPI):
     """Whether the managers of objects that clients create are recorded in ``metadata.managedFields``.  If False, a
     write is about 50 µs faster, and objects only get managers at their first server-side apply."""
     defaults: bool = True
-    """Whether objects of built-in kinds get kube-apiserver's defaults.  If False, they are stored as they are written."""
+    """Whether objects of built-in kinds get kube-apiserver's defaults, and the objects of a new cluster exist."""
     requests: deque[RequestRecord] = attrs.field(init=False, factory=lambda: deque(maxlen=1_000))
     """The last 1,000 requests, oldest first, including discovery and failed requests.  A test may clear this deque."""
     _storage: Storage = attrs.field(init=False)
@@ -124,7 +124,7 @@ class APIServer(DirectAPI):
         resources = Resources(self._registry, settings, self._scripts)
         followers = self._scripts.followers
         self._app = Application(self._kinds, resources, self._watches, followers, self._faults, self.requests)
-        self._registry.create_system_namespaces()
+        self._registry.create_system_objects()
         if self.controllers:
             self._cluster = start_controllers(self._registry, lambda pod: start_run(self._scripts, self.run_pod, pod))
             self._scripts.later = self._cluster.later

@@ -8,6 +8,7 @@
 - ``_defaults.py``, ``_default_rules.py``: the defaults of built-in kinds.  Most of them are in ``_defaults.txt``
 - ``_strategies.py``: the fields of built-in kinds that depend on other objects or on the server
 - ``_validation.py``: the validation of objects before they are stored
+- ``_bootstrap.py``: the objects of a new cluster, which are in ``bootstrap``
 - ``_deletion.py``: the preconditions and the result of a delete
 - ``_patching.py``: patch requests, merge patch and JSON patch
 - ``_strategic.py``: strategic merge patch

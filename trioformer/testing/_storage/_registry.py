@@ -20,6 +20,7 @@ import attrs
 
 from ...models._internal import decode
 from . import _custom
+from ._bootstrap import bootstrap_objects
 from ._clock import Clock, timestamp
 from ._defaults import new_object, set_builtin_defaults
 from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
@@ -147,8 +148,10 @@ class Registry:
 
     # --- creating -----------------------------------------------------------------------------------------------------
 
-    def create_system_namespaces(self) -> None:
-        """Create the namespaces that every new cluster has."""
+    def create_system_objects(self) -> None:
+        """Create the namespaces that every new cluster has, and its other objects when their kinds are first used."""
+        if self.sets_defaults:
+            self.storage.bootstrap = bootstrap_objects(self.storage.revision, timestamp(self.clock))
         for name in SYSTEM_NAMESPACES:
             self.create(self.kinds.namespaces, "", {"metadata": {"name": name}})
 

@@ -16,8 +16,7 @@ All methods except :meth:`Storage.wait` are synchronous, so they are atomic in t
 from __future__ import annotations
 
 import bisect
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, final
 
 import attrs
@@ -123,7 +122,15 @@ class Storage:
     be read."""
     observers: list[Callable[[str, Change | None], None]] = attrs.field(init=False, factory=list)
     """Functions that are called after each write with the resource and the change, or with None after a restore."""
-    _logs: defaultdict[str, _Log] = attrs.field(init=False, factory=lambda: defaultdict(_Log))
+    bootstrap: Callable[[str], Iterable[Stored]] = attrs.field(init=False, default=lambda _: ())
+    """A function that returns the first objects of a resource.  It is called when the resource is first used."""
+    _logs: dict[str, _Log] = attrs.field(init=False, factory=dict)
+
+    def _log(self, resource: str) -> _Log:
+        log = self._logs.get(resource)
+        if log is None:
+            log = self._logs[resource] = _Log({one.key: one for one in self.bootstrap(resource)})
+        return log
 
     def resources(self) -> list[str]:
         """Return the resources that have ever had objects."""
@@ -131,11 +138,11 @@ class Storage:
 
     def get(self, resource: str, key: str) -> Stored | None:
         """Return the current state of an object, or None."""
-        return self._logs[resource].objects.get(key)
+        return self._log(resource).objects.get(key)
 
     def count(self, resource: str | None = None) -> int:
         """Return how many objects one resource has, or how many all resources have in total."""
-        logs = self._logs.values() if resource is None else [self._logs[resource]]
+        logs = self._logs.values() if resource is None else [self._log(resource)]
         return sum(len(log.objects) for log in logs)
 
     def put(self, resource: str, key: str, obj: JSONObject) -> Stored:
@@ -143,7 +150,7 @@ class Storage:
 
         The method sets ``metadata.resourceVersion`` in ``obj``, which the caller must not use afterwards.
         """
-        log = self._logs[resource]
+        log = self._log(resource)
         before = log.objects.get(key)
         stored = self._next(key, obj)
         if before is None:
@@ -160,7 +167,7 @@ class Storage:
         Raises:
             KeyError: The object to delete does not exist.
         """
-        log = self._logs[resource]
+        log = self._log(resource)
         before = log.objects.pop(key)
         log.sorted_keys = None
         stored = self._next(key, last)
@@ -187,7 +194,7 @@ class Storage:
         Raises:
             CompactedError: The revision is compacted.
         """
-        log = self._logs[resource]
+        log = self._log(resource)
         objects = log.objects
         keys = log.sorted_keys
         if revision is not None:
@@ -218,13 +225,13 @@ class Storage:
         Raises:
             CompactedError: The revision is compacted.
         """
-        log = self._logs[resource]
+        log = self._log(resource)
         self._check(log, revision)
         return log.first + bisect.bisect_right(log.changes, revision, key=_revision_of)
 
     def end(self, resource: str) -> int:
         """Return the position after the last change."""
-        log = self._logs[resource]
+        log = self._log(resource)
         return log.first + len(log.changes)
 
     def _check(self, log: _Log, revision: int) -> None:
@@ -238,7 +245,7 @@ class Storage:
         Raises:
             CompactedError: Some of the changes after the position are compacted.
         """
-        log = self._logs[resource]
+        log = self._log(resource)
         if position < log.first:
             raise CompactedError(max(self.compacted, log.compacted))
         start = position - log.first
@@ -253,11 +260,11 @@ class Storage:
         Cancellation:
             This method can be cancelled at any time, and the reader's position stays valid.
         """
-        await self._logs[resource].watchers.park()
+        await self._log(resource).watchers.park()
 
     def wake(self, resource: str | None = None) -> None:
         """Wake the readers of one resource or of all resources, which then check for changes other than writes."""
-        for log in self._logs.values() if resource is None else [self._logs[resource]]:
+        for log in self._logs.values() if resource is None else [self._log(resource)]:
             log.watchers.unpark_all()
 
     def compact(self, revision: int | None = None) -> int:
@@ -295,11 +302,12 @@ class Storage:
         """
         self.revision = self.compacted = max(self.revision, revision) + 1
         for resource in {**self._logs, **objects}:
-            log = self._logs[resource]
+            log = self._log(resource)
             log.first += len(log.changes) + 1  # after the position of readers that are up to date
             log.changes.clear()
             log.compacted = self.compacted
-            log.objects = dict(objects.get(resource, {}))
+            known = objects.get(resource)
+            log.objects = {one.key: one for one in self.bootstrap(resource)} if known is None else dict(known)
             log.sorted_keys = None
             for observe in self.observers:
                 observe(resource, None)

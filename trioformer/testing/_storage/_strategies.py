@@ -23,7 +23,7 @@ from ._kinds import STATUS_ON_CREATE, ServedKind
 from ._metadata import json_equal, ordered
 from ._storage import JSONObject, Storage
 
-_ADDRESSES: Final = ipaddress.ip_network("10.96.0.0/16")
+_ADDRESSES: Final = ipaddress.ip_network("10.0.0.0/16")
 """The cluster IPs.  The first one belongs to the Service ``kubernetes``."""
 _PORTS: Final = range(30_000, 32_768)
 _NODE_PORT_TYPES: Final = ("NodePort", "LoadBalancer")
