@@ -60,12 +60,11 @@ class APIServer(DirectAPI):
                 ...
 
     Tests can also use the direct API: :meth:`create`, :meth:`replace`, :meth:`patch`, :meth:`delete`, :meth:`get` and
-    :meth:`list`.  The methods of the direct API are synchronous, take effect immediately, and work even while
-    :meth:`run` is not running.  They take and return models or dicts, and raise the same errors as a client.  The
-    status is written together with the other fields, and the default namespace is ``default``.
+    :meth:`list`.  These methods are synchronous, take effect immediately, and do not need :meth:`run`.  They take and
+    return models or dicts, raise the same errors as a client, and write the status together with the other fields.
 
     The server never polls and uses trio's clock, so it works under ``trio.testing.MockClock(autojump_threshold=0)``.
-    Generated names and uids are the same in every test run.
+    Generated names and uids are the same in every run, and the default namespace is ``default``.
     """
 
     clock: Clock = wall_clock
@@ -114,16 +113,13 @@ class APIServer(DirectAPI):
     def __attrs_post_init__(self) -> None:
         self._storage = Storage(self.history_limit, self.first_revision)
         self._watches = Watches(self._storage)
-        generator = random.Random(self.seed)
-        collects = self.garbage_collector or self.controllers
-        self._registry = Registry(self._storage, self._kinds, self.clock, generator, collects)
-        self._registry.sets_defaults = self.defaults
+        generator, collects = random.Random(self.seed), self.garbage_collector or self.controllers
+        self._registry = Registry(self._storage, self._kinds, self.clock, generator, collects, self.defaults)
         self._registry.tracker.tracks_new = self.managed_fields
         settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
-        self._scripts = PodScripts(self._registry, Watches(self._storage))
-        resources = Resources(self._registry, settings, self._scripts)
-        followers = self._scripts.followers
-        self._app = Application(self._kinds, resources, self._watches, followers, self._faults, self.requests)
+        self._scripts = scripts = PodScripts(self._registry, Watches(self._storage))
+        resources = Resources(self._registry, settings, scripts)
+        self._app = Application(self._kinds, resources, self._watches, scripts.followers, self._faults, self.requests)
         self._registry.create_system_objects()
         if self.controllers:
             self._cluster = start_controllers(self._registry, lambda pod: start_run(self._scripts, self.run_pod, pod))

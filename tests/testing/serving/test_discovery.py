@@ -257,7 +257,7 @@ async def test_other_kinds_have_the_columns_of_kubectl(
 ) -> None:
     server = APIServer()
     server.create({**obj, "metadata": {"name": "x"}})
-    found = await cells(server, path)
+    found = await cells(server, f"{path}?fieldSelector=metadata.name=x")
     assert {name: found[name] for name in expected} == expected
 
 

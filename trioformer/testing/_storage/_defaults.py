@@ -36,16 +36,15 @@ def set_builtin_defaults(served: ServedKind, obj: JSONObject) -> None:
 
     The object's metadata does not change, except that a Job and a ReplicationController get the labels of their pods.
     """
-    plan = _root_plan(served)
-    if plan is not None:
-        _fill(obj, plan)
+    root = _root(served)
+    if root is not None:
+        _fill(obj, root[0])
 
 
-@functools.cache
 def new_object(served: ServedKind) -> JSONObject:
-    """Return an object of a built-in kind without defaults, whose fields no manager owns, without its metadata."""
-    type_ = find_wire_type(served.info.api_version, served.info.kind)
-    return {"metadata": {}} if type_ is None or served.resource == DEFINITIONS else _zero(type_)
+    """Return an object of a built-in kind without metadata and defaults.  No manager owns its fields."""
+    root = _root(served)
+    return {"metadata": {}} if root is None else root[1]
 
 
 def _zero(type_: WireType) -> JSONObject:
@@ -62,9 +61,9 @@ def _zero(type_: WireType) -> JSONObject:
 
 def empty_status(served: ServedKind) -> JSONObject:
     """Return the status of a new object of a built-in kind."""
-    plan = _root_plan(served)
+    root = _root(served)
     status: JSONObject = {}
-    if plan is not None and (child := plan.children.get("status")) is not None:
+    if root is not None and (child := root[0].children.get("status")) is not None:
         _fill(status, child.plan or child.make_plan())
     return status
 
@@ -82,24 +81,24 @@ class _Child:
         self.plan: _Plan | None = None
 
     def make_plan(self) -> _Plan:
-        """Return the plan of the objects, which is only made if there is such an object."""
+        """Return the plan for these objects.  It is made for the first such object."""
         self.plan = _plan(self.type, self.path)
         return self.plan
 
 
 @final
 class _Plan:
-    """What an object of one type gets."""
+    """The changes to an object of one type."""
 
     __slots__ = ("amounts", "children", "copied", "empties", "nulls", "pointers", "rules", "values")
 
     def __init__(self) -> None:
         self.pointers: list[tuple[str, Any]] = []
-        """The values of absent members."""
+        """The values of members that are absent."""
         self.values: list[tuple[str, Any]] = []
-        """The values of absent and empty members."""
+        """The values of members that are absent or empty."""
         self.copied: list[tuple[str, bytes]] = []
-        """The lists and objects, as JSON, of absent and empty members."""
+        """The lists and objects, encoded as JSON, of members that are absent or empty."""
         self.nulls: list[str] = []
         """The lists and maps that are null if they are absent or empty."""
         self.empties: set[str] = set()
@@ -213,11 +212,20 @@ def _plan(type_: WireType, path: str) -> _Plan:
     return plan
 
 
-@functools.cache
-def _root_plan(served: ServedKind) -> _Plan | None:
-    type_ = find_wire_type(served.info.api_version, served.info.kind)
-    if type_ is None or served.resource == DEFINITIONS:
-        return None
+_ROOTS: dict[bytes, tuple[_Plan, JSONObject] | None] = {}
+"""The plan and the object without defaults of each kind, by kind and apiVersion in JSON."""
+
+
+def _root(served: ServedKind) -> tuple[_Plan, JSONObject] | None:
+    root = _ROOTS.get(served.type_meta, ...)
+    if root is ...:
+        type_ = find_wire_type(served.info.api_version, served.info.kind)
+        is_known = type_ is not None and served.resource != DEFINITIONS  # definitions have rules of their own
+        root = _ROOTS[served.type_meta] = (_root_plan(type_), _zero(type_)) if type_ and is_known else None
+    return root
+
+
+def _root_plan(type_: WireType) -> _Plan:
     plan = _plan(type_, f"{type_.module}.{type_.name}")
     plan.children.pop("metadata", None)  # the registry has its rules
     plan.copied = [(name, default) for name, default in plan.copied if name != "metadata"]

@@ -117,6 +117,8 @@ def _priority_class(storage: Storage, name: object) -> JSONObject:
     if name:
         found = storage.get(_PRIORITY_CLASSES, str(name))
         return {} if found is None else _decoded(found.body)
+    if _PRIORITY_CLASSES not in storage.resources():
+        return {}  # none of those that every cluster has is the default
     classes = [_decoded(one.body) for one in storage.snapshot(_PRIORITY_CLASSES) if b'"globalDefault":true' in one.body]
     return min(classes, key=lambda one: one["value"], default={})
 
