@@ -169,7 +169,8 @@ async def test_deployments_are_created_scaled_changed_and_applied(kubectl: Kubec
     )
     spec = json.loads(await kubectl("get", "deployment", "web", "-o", "json"))["spec"]
     assert (spec["replicas"], spec["paused"]) == (5, True)
-    assert spec["template"]["spec"]["containers"] == [{"name": "web", "image": "nginx:1.28"}]
+    (container,) = spec["template"]["spec"]["containers"]
+    assert (container["name"], container["image"]) == ("web", "nginx:1.28")
     assert "kubectl.kubernetes.io/restartedAt" in spec["template"]["metadata"]["annotations"]
     await kubectl("delete", "deployment", "web")
     assert await kubectl("apply", "-f", "-", stdin=DEPLOYMENT) == "deployment.apps/web created\n"

@@ -27,6 +27,7 @@ from trioformer.models.core_v1 import ConfigMap, Secret, Service
 from trioformer.testing import APIServer
 
 OWNED: tuple[type[KubernetesObject], ...] = (ConfigMap, Service, Deployment)
+NOT_OF_THE_CLUSTER = "metadata.name!=kubernetes"
 
 
 @attrs.define(eq=False)
@@ -85,7 +86,7 @@ class Scenario:
         spec = WebsiteSpec(page="Hello", replicas=2, secret="settings")  # a name
         server.create(Website(metadata=ObjectMeta(name="hello", namespace="default"), spec=spec))
         await self.settle("SecretMissing: there is no Secret settings")
-        assert [obj for kind in OWNED for obj in server.list(kind)] == []
+        assert [obj for kind in OWNED for obj in server.list(kind, field_selector=NOT_OF_THE_CLUSTER)] == []
         server.create(Secret(metadata=ObjectMeta(name="settings", namespace="default")))
         await self.settle("Available: 2 of 2 pods are available", page="Hello")
         server.disconnect_watches(how="reset")
@@ -101,7 +102,8 @@ class Scenario:
         assert server.get(Deployment, "hello").spec.template.spec.containers[0].env_from == ()
         server.delete(Website, "hello")
         await trio.sleep(self.settled)
-        assert [obj for kind in (Website, *OWNED) for obj in server.list(kind)] == []
+        kinds = (Website, *OWNED)
+        assert [obj for kind in kinds for obj in server.list(kind, field_selector=NOT_OF_THE_CLUSTER)] == []
         self.check_times()
 
     async def settle(self, ready: str, *, page: str = "") -> None:
@@ -117,7 +119,7 @@ class Scenario:
         if not page:
             return
         for kind in OWNED:
-            (one,) = self.server.list(kind)
+            (one,) = self.server.list(kind, field_selector=NOT_OF_THE_CLUSTER)
             assert one.name == "hello"
             assert is_controlled_by(one, website)
         assert self.server.get(ConfigMap, "hello").data["index.html"] == page

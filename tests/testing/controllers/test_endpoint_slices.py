@@ -7,6 +7,7 @@ import pytest
 from tests.testing.controllers.workloads import owner, workload
 from trioformer.testing import APIServer
 
+OF_WEB = "kubernetes.io/service-name=web"
 SERVICE = {
     "apiVersion": "v1",
     "kind": "Service",
@@ -27,7 +28,7 @@ def server() -> APIServer:
 
 
 def only(server: APIServer) -> Any:
-    (found,) = server.list("endpointslices")
+    (found,) = server.list("endpointslices", label_selector=OF_WEB)
     return found
 
 
@@ -57,4 +58,4 @@ def test_endpoints_follow_the_pods(server: APIServer) -> None:
     server.patch("services", "web", {"spec": {"selector": {"app": "other"}}})
     assert not only(server).get("endpoints")
     server.delete("services", "web")
-    assert not server.list("endpointslices")
+    assert not server.list("endpointslices", label_selector=OF_WEB)
