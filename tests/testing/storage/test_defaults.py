@@ -105,10 +105,12 @@ def test_a_service_keeps_its_address_until_its_type_needs_none() -> None:
     assert "clusterIP" not in external["spec"]
 
 
-def test_a_job_selects_its_pods_by_its_uid() -> None:
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}
+@pytest.mark.parametrize("labels", [{}, {"a": "b"}])
+def test_a_job_selects_its_pods_by_its_uid(labels: dict[str, str]) -> None:
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}
     made: Any = create(APIServer(), "Job", "batch/v1", spec={"template": template})
     labels = made["spec"]["template"]["metadata"]["labels"]
+    assert labels["job-name"] == "a"
     assert labels["batch.kubernetes.io/controller-uid"] == made["metadata"]["uid"]
     assert made["spec"]["selector"]["matchLabels"].items() <= labels.items()
     assert made["metadata"]["labels"] == labels
