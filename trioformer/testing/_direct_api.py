@@ -93,7 +93,7 @@ class DirectAPI:
         namespace: str = "default",
         subresource: Literal["status"] | None = None,
     ) -> K | dict[str, object]:
-        """Apply a JSON merge patch to an object, or only to its status with ``subresource="status"``.
+        """Apply a JSON merge patch to an object, or to its status subresource with ``subresource="status"``.
 
         Raises:
             StatusError: The server rejects the request, with the same error as for a client.
@@ -178,7 +178,7 @@ class DirectAPI:
     def delete(self, kind: KubernetesObject) -> None: ...
 
     def delete(self, kind: Kind | KubernetesObject, name: str = "", *, namespace: str = "default") -> None:
-        """Delete an object.  If the object has finalizers, it remains until they are removed.
+        """Delete an object with the policy ``Background``.  Its finalizers must be removed before it is removed.
 
         Args:
             kind: The object, or its class.
@@ -192,4 +192,4 @@ class DirectAPI:
             namespace, name = kind.namespace or "default", kind.name
             kind = type(kind)
         with as_status_errors(f"delete {name}"):
-            self._registry.delete(find_kind(self._kinds, kind), namespace, name)
+            self._registry.delete(find_kind(self._kinds, kind), namespace, name, policy="Background")

@@ -85,7 +85,8 @@ class APIServer(DirectAPI):
     """The seed of the random numbers for uids and generated names."""
     garbage_collector: bool = False
     """Whether :meth:`run` runs a garbage collector.  Without a garbage collector, owner references have no effect, and
-    every deletion is a background deletion."""
+    an object that is deleted with the policy ``Orphan`` or ``Foreground`` keeps the finalizer for this policy, as with
+    a kube-apiserver without controllers.  Jobs and ReplicationControllers are orphaned by default."""
     controllers: bool = False
     """Whether controllers create the pods of Deployments, ReplicaSets, StatefulSets and Jobs, and the EndpointSlices of
     Services, and pods are scheduled and run.  The controllers act at the end of each write, and collect garbage."""
@@ -113,8 +114,8 @@ class APIServer(DirectAPI):
     def __attrs_post_init__(self) -> None:
         self._storage = Storage(self.history_limit, self.first_revision)
         self._watches = Watches(self._storage)
-        generator, collects = random.Random(self.seed), self.garbage_collector or self.controllers
-        self._registry = Registry(self._storage, self._kinds, self.clock, generator, collects, self.defaults)
+        generator = random.Random(self.seed)
+        self._registry = Registry(self._storage, self._kinds, self.clock, generator, self.defaults)
         self._registry.tracker.tracks_new = self.managed_fields
         settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
         self._scripts = scripts = PodScripts(self._registry, Watches(self._storage))

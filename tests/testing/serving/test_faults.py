@@ -52,7 +52,7 @@ async def test_a_request_hangs_until_its_client_gives_up(
 
 async def test_only_the_status_is_patched(api_server: APIServer) -> None:
     api_server.create(Pod(metadata=ObjectMeta(name="a")))
-    patch = {"metadata": {"labels": {"app": "web"}}, "status": {"phase": "Running"}}
+    patch = {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
     patched = api_server.patch(Pod, "a", patch, subresource="status")
-    assert (patched.status.phase, dict(patched.metadata.labels)) == ("Running", {})
-    assert dict(api_server.patch(Pod, "a", patch).metadata.labels) == {"app": "web"}
+    assert (patched.status.phase, patched.spec.node_name) == ("Running", None)
+    assert api_server.patch(Pod, "a", patch).spec.node_name == "n"

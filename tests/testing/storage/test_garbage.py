@@ -39,12 +39,16 @@ def make_owner(server: APIServer) -> ConfigMap:
     return server.create(ConfigMap(metadata=ObjectMeta(name="owner")))
 
 
-async def test_without_a_collector_references_and_policies_have_no_effect() -> None:
+async def test_without_a_collector_an_owner_keeps_the_finalizer_of_its_deletion() -> None:
     server = APIServer()
     server.create(owned_by(make_owner(server), "child", blocks=True))
     async with running(server) as client:
-        assert await client.api(ConfigMap, "default").delete("owner", propagation_policy="Foreground") is None
+        waiting = await client.api(ConfigMap, "default").delete("owner", propagation_policy="Foreground")
+        assert waiting is not None
+        assert waiting.metadata.finalizers == ("foregroundDeletion",)
         await wait_all_tasks_blocked()
+        assert names(server) == ["child", "owner"]
+        server.delete(ConfigMap, "owner")
     assert names(server) == ["child"]
 
 

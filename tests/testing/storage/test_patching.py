@@ -81,10 +81,28 @@ def test_json_patches_follow_the_rfc(operations: Any, result: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("operation", "result"),
+    [
+        ({"op": "replace", "path": "/nope", "value": 2}, {"a": 1, "nope": 2}),
+        ({"op": "test", "path": "/nope", "value": None}, {"a": 1}),
+        ({"op": "test", "path": "/nope"}, {"a": 1}),
+        ({"op": "copy", "from": "/nope", "path": "/b"}, {"a": 1, "b": None}),
+        ({"op": "add", "path": "/a"}, {"a": None}),
+        ({"op": "replace", "path": "x/a", "value": 2}, {"a": 2}),
+    ],
+)
+def test_a_json_patch_treats_missing_values_as_kube_apiserver_does(operation: Any, result: Any) -> None:
+    assert apply_json_patch({"a": 1}, [operation]) == result
+
+
+@pytest.mark.parametrize(
     "operation",
     [
         {"op": "test", "path": "/a", "value": True},
-        {"op": "replace", "path": "/nope", "value": 2},
+        {"op": "replace", "path": "/nope/a", "value": 2},
+        {"op": "replace", "path": "/list/7", "value": 2},
+        {"op": "copy", "from": "/list/7", "path": "/b"},
+        {"op": "move", "from": "/nope", "path": "/b"},
         {"op": "remove", "path": "/nope"},
         {"op": "remove", "path": ""},
         {"op": "remove", "path": "/list/7"},
@@ -92,7 +110,6 @@ def test_json_patches_follow_the_rfc(operations: Any, result: Any) -> None:
         {"op": "add", "path": "/list/x", "value": 2},
         {"op": "add", "path": "/a/b", "value": 2},
         {"op": "add", "path": "a", "value": 2},
-        {"op": "add", "path": "/a"},
         {"op": "frob", "path": "/a"},
         {"path": "/a"},
     ],

@@ -21,7 +21,7 @@ from .._storage._storage import JSONObject
 from ._health import ENDPOINTS, health
 from ._negotiation import accepts_protobuf, clauses_of
 from ._requests import RequestRecord
-from ._responses import JSON_TYPE, Response, json_response, text_response
+from ._responses import JSON_TYPE, Response, json_response, not_found_page
 
 VERSION: JSONObject = {
     "major": "1",
@@ -37,6 +37,7 @@ VERSION: JSONObject = {
 """The response to ``/version``: the Kubernetes version that the server follows, marked as trioformer."""
 
 _STATUS_VERBS = ["get", "patch", "update"]
+_VERBS = {"binding": ["create"], "eviction": ["create"], "finalize": ["update"], "token": ["create"]}
 _SERVED: Final = frozenset(("binding", "eviction", "scale", "token", *PARTS))
 """The subresources that discovery contains, without streams such as ``log`` and ``exec``."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -51,7 +52,7 @@ def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Respo
     parts = [part for part in record.path.split("/") if part]
     found = _find(kinds, record, parts, accept, host)
     if found is None:
-        return text_response("404 page not found\n", code=404)
+        return not_found_page()
     if record.verb not in ("get", "head"):
         raise status_error(405, details={})
     return attrs.evolve(found, is_protobuf=found.content_type == JSON_TYPE and accepts_protobuf(accept))
@@ -133,7 +134,7 @@ def _subresource_kind(served: ServedKind, subresource: str) -> tuple[JSONObject,
         "token": ("authentication.k8s.io", "v1", "TokenRequest"),
     }
     group, version, kind = group_kinds.get(subresource, ("", "", served.info.kind))
-    verbs = ["create"] if subresource in ("binding", "eviction", "token") else _STATUS_VERBS
+    verbs = _VERBS.get(subresource, _STATUS_VERBS)
     return {"group": group, "version": version, "kind": kind}, verbs
 
 

@@ -21,8 +21,8 @@ from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
-from .._storage._registry import DELETED_GRACEFULLY, Registry, WriteOptions
-from .._storage._status import bad_request, conflict, deleted, status_error, unknown_format
+from .._storage._registry import Registry, WriteOptions
+from .._storage._status import bad_request, conflict, deleted, not_found, status_error, unknown_format
 from .._storage._storage import JSONObject, Stored, body_of
 from .._storage._tracking import Writer, manager_of
 from . import _subresources
@@ -34,7 +34,7 @@ from ._pod_scripts import PodScripts
 from ._port_forwards import PortForwardRequest
 from ._rendering import Rendering
 from ._requests import RequestRecord
-from ._responses import JSON_TYPE, Response, json_response
+from ._responses import JSON_TYPE, Response, json_response, not_found_page
 from ._reviews import answer
 from ._watching import Watch, WatchSettings
 
@@ -142,13 +142,13 @@ class Resources:
     _settings: WatchSettings
     _scripts: PodScripts
 
-    def handle(self, request: ResourceRequest) -> tuple[Result, ServedKind]:
-        """Handle a request.  Return the response, or the stream to send instead, and the kind."""
+    def handle(self, request: ResourceRequest) -> tuple[Result, ServedKind | None]:
+        """Handle a request.  Return the response, or the stream to send instead, and the kind if it is served."""
         record = request.record
         served = self._registry.kinds.find(record.group, record.version, record.resource)
-        if served is None:
-            raise status_error(404, details={})
-        if record.namespace is not None and not served.info.namespaced:
+        if served is None or not _has_path(served, record):
+            if not self._registry.kinds.has_builtin(record.group):
+                return not_found_page(), served
             raise status_error(404, details={})
         if not served.is_stored:
             return self._answer(request, served), served
@@ -160,10 +160,10 @@ class Resources:
             return ProcessRequest.parse(self._scripts, record, request.query), served
         if served.resource == "pods" and record.subresource == "portforward" and record.verb in ("get", "create"):
             return PortForwardRequest.parse(self._scripts, record), served
+        if record.subresource is not None and record.subresource not in served.info.subresources:
+            raise status_error(404, details={}) if served.is_builtin else not_found(served.info, request.name)
         if record.subresource is not None and record.subresource not in PARTS:
             return self._act_on_subresource(request, served), served
-        if record.subresource is not None and record.subresource not in served.info.subresources:
-            raise status_error(404, details={})
         if record.verb == "watch":
             return self._watch(request, served), served
         return self._act(request, served), served
@@ -216,7 +216,8 @@ class Resources:
 
     def _act(self, request: ResourceRequest, served: ServedKind) -> Response:
         record = request.record
-        if record.subresource is None and record.verb not in served.info.verbs:
+        verbs = ("update",) if request.part == "finalize" else served.info.verbs
+        if record.verb not in verbs:
             raise status_error(405, details={})
         # Both are for paths without a name, so never for a subresource; namespaced kinds also need the namespace.
         may_create = record.name is None and (record.namespace is not None or not served.info.namespaced)
@@ -314,9 +315,6 @@ class Resources:
             return _one(rendering, served, stored)
         obj = applied(None)
         metadata = metadata_of(obj)
-        if not metadata.get("name"):
-            problem = "was undeterminable: name must be provided"
-            raise bad_request(f"the name of the object ({request.name} based on URL) {problem}")
         self._registry.check_location(served, request.namespace, request.name, metadata)
         _forget_version(served, request, metadata)
         return _one(rendering, served, self._registry.create(served, request.namespace, obj, **options), code=201)
@@ -332,7 +330,7 @@ class Resources:
             policy=options.policy,
             dry_run=options.dry_run,
         )
-        if deletion.is_done and served.resource not in DELETED_GRACEFULLY:
+        if deletion.is_done and not served.is_returned_by_delete:
             uid = decode(b"{" + deletion.last.body)["metadata"]["uid"]
             status = deleted(served.info, request.name, uid)
             return json_response(status, is_protobuf=rendering.accepted.is_protobuf)
@@ -345,6 +343,15 @@ class Resources:
         page = list_page(self._registry.storage, served, request.namespace, options)
         self._registry.delete_all(served, page.items, _delete_options(request))
         return _page(rendering, served, page)
+
+
+def _has_path(served: ServedKind, record: RequestRecord) -> bool:
+    """Return whether a path belongs to a kind.  Paths with or without a namespace belong to different kinds."""
+    if not served.info.namespaced:
+        return record.namespace is None
+    if record.namespace is not None or not served.is_stored:
+        return True
+    return record.name is None if served.is_builtin else record.verb in ("list", "watch")
 
 
 def _forget_version(served: ServedKind, request: ResourceRequest, metadata: JSONObject) -> None:

@@ -43,6 +43,11 @@ def text_response(text: str, *, code: int = 200) -> Response:
     return Response(code=code, chunks=[text.encode()], content_type="text/plain; charset=utf-8")
 
 
+def not_found_page() -> Response:
+    """Return the response for a path that does not belong to any API."""
+    return text_response("404 page not found\n", code=404)
+
+
 def error_response(error: APIStatusError, *, is_protobuf: bool = False) -> Response:
     """Return a response with the Status of an error."""
     headers = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)

@@ -48,21 +48,19 @@ def handle(
             return json_response({**SUCCESS, "code": 201}, code=201)
         case "serviceaccounts", "token", "create":
             return json_response(grant(registry, served, namespace, name, body()), code=201)
-        case _, "scale", "get" if "scale" in served.info.subresources:
+        case _, "scale", "get":
             return json_response(
                 scale_of(ScalePaths.of(registry, served), served, registry.get(served, namespace, name))
             )
-        case _, "scale", "update" if "scale" in served.info.subresources:
+        case _, "scale", "update":
             scale = body()
             return json_response(rescale(registry, served, namespace, name, lambda _: scale, options))
-        case _, "scale", "patch" if "scale" in served.info.subresources and apply is not None:
+        case _, "scale", "patch" if apply is not None:
             force = is_forced(record.query)
             return json_response(apply_scale(registry, served, namespace, name, apply(), options, force=force))
-        case _, "scale", "patch" if "scale" in served.info.subresources:
+        case _, "scale", "patch":
             return json_response(rescale(registry, served, namespace, name, patch(), options))
-        case _, ("binding" | "eviction" | "log" | "scale" | "token"), _ if (
-            record.subresource in served.info.subresources
-        ):
+        case _, ("binding" | "eviction" | "log" | "scale" | "token"), _:
             raise status_error(405, details={})
         case _:
             raise status_error(404, details={})
@@ -101,7 +99,7 @@ def _bind(
         status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
         return {**bound, "status": {**status, "conditions": [*conditions, scheduled]}}
 
-    registry.update(served, namespace, name, bind, part="whole", dry_run=dry_run)
+    registry.update(served, namespace, name, bind, part="binding", dry_run=dry_run)
     return json_response({**SUCCESS, "code": 201}, code=201)
 
 

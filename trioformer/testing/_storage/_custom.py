@@ -119,21 +119,30 @@ def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObjec
     }
 
 
-def changed_status(definition: JSONObject, status: JSONObject) -> JSONObject:
+def changed_status(definition: JSONObject, status: JSONObject, *, is_written: bool = False) -> JSONObject:
     """Return the new status of a changed definition.
 
     The new status still lists the versions in which objects have been stored.
+
+    Args:
+        definition: The definition.
+        status: The old status, or the status in the request if the request writes the status.
+        is_written: Whether the request writes the status.
+
+    Raises:
+        APIStatusError: A part of the definition has the wrong type (400).
     """
     with _as_bad_request():
         spec = definition["spec"]
         stored = list(status.get("storedVersions") or ())
         stored += [one["name"] for one in spec["versions"] if one.get("storage") and one["name"] not in stored]
-        accepted = {"acceptedNames": spec["names"]} if _is_established(status) else {}
+        accepted = {"acceptedNames": spec["names"]} if _is_established(status) and not is_written else {}
     return {**status, **accepted, "storedVersions": stored}
 
 
 def _is_established(status: JSONObject) -> bool:
-    return any(one["type"] == "Established" and one["status"] == "True" for one in status.get("conditions") or ())
+    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
+    return conditions.get("Established") == "True"
 
 
 def _name_conflict(spec: JSONObject, others: Iterable[JSONObject]) -> tuple[str, str] | None:

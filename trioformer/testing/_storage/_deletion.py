@@ -28,7 +28,10 @@ _POLICIES: Final = '"Foreground", "Background", "Orphan", "nil"'
 
 
 def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | None) -> list[str]:
-    """Return the finalizers of an object after a request to delete the object, if a garbage collector runs."""
+    """Return the finalizers of an object after a request to delete the object.
+
+    A garbage collector removes the finalizers ``orphan`` and ``foregroundDeletion`` later.
+    """
     before: list[str] = metadata.get("finalizers") or []
     if policy is None:
         if ORPHAN in before:

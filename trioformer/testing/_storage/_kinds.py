@@ -79,6 +79,45 @@ CREATED_BY_UPDATES = frozenset(
 )
 """The kinds for which an update creates the object if it does not exist."""
 
+RETURNED_BY_DELETE = frozenset(
+    {
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "deviceclasses.resource.k8s.io",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "pods",
+        "podtemplates",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+        "resourcequotas",
+        "resourceslices.resource.k8s.io",
+        "serviceaccounts",
+        "services",
+        "storageclasses.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "volumeattributesclasses.storage.k8s.io",
+    }
+)
+"""The kinds for which the response to a completed delete is the object.  For the other kinds, it is a Status."""
+
+METADATA_NOT_IN_STATUS = frozenset(
+    {
+        "apiservices.apiregistration.k8s.io",
+        "flowschemas.flowcontrol.apiserver.k8s.io",
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+        "resourceclaims.resource.k8s.io",
+        "servicecidrs.networking.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "volumeattachments.storage.k8s.io",
+    }
+)
+"""The built-in kinds for which a write of the status cannot change the metadata.  For custom kinds, it never can."""
+
+KEPT_IN_STATUS = {"deployments.apps": "labels", "pods": "ownerReferences"}
+"""The field of the metadata that a write of the status cannot change, although it can change the others."""
+
 DEPRECATIONS = {
     ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
     ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -135,6 +174,16 @@ class ServedKind:
     def needs_resource_version(self) -> bool:
         """Whether updates require a ``resourceVersion``."""
         return not self.is_builtin or self.resource in NEEDS_RESOURCE_VERSION
+
+    @property
+    def keeps_metadata_in_status(self) -> bool:
+        """Whether a write of the status cannot change the metadata."""
+        return not self.is_builtin or self.resource in METADATA_NOT_IN_STATUS
+
+    @property
+    def is_returned_by_delete(self) -> bool:
+        """Whether the response to a completed delete is the object instead of a Status."""
+        return self.resource in RETURNED_BY_DELETE
 
     @property
     def is_created_by_updates(self) -> bool:
@@ -198,6 +247,10 @@ class Kinds:
     def find(self, group: str, version: str, plural: str) -> ServedKind | None:
         """Return the kind with this group, version and plural, or None."""
         return self._by_path.get((group, version, plural))
+
+    def has_builtin(self, group: str) -> bool:
+        """Return whether a built-in kind belongs to this group."""
+        return any(served.is_builtin and served.info.group == group for served in self._by_path.values())
 
     def find_kind(self, api_version: str, kind: str) -> ServedKind | None:
         """Return the kind with this apiVersion and kind, or None."""

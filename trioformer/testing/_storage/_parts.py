@@ -9,24 +9,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from ._kinds import ServedKind
-from ._metadata import json_equal
+from ._kinds import KEPT_IN_STATUS, ServedKind
+from ._metadata import json_equal, ordered
 from ._status import cause, invalid
 from ._storage import JSONObject
 
-Part: TypeAlias = Literal["main", "status", "whole", "approval", "ephemeralcontainers", "resize"]
+Part: TypeAlias = Literal["main", "status", "whole", "approval", "binding", "ephemeralcontainers", "finalize", "resize"]
 """The part of an object that a write may change.  It is everything except the status, only the status, both (in the
-direct API of :class:`APIServer`), or the fields of the subresource with this name."""
+direct API of :class:`APIServer`, or to bind a pod), or the fields of the subresource with this name."""
 
 PARTS: Final[Mapping[str, Part]] = {
     "status": "status",
     "approval": "approval",
     "ephemeralcontainers": "ephemeralcontainers",
+    "finalize": "finalize",
     "resize": "resize",
 }
 """The parts that are subresources, by their name."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
+
+
+def changed_metadata(part: Part, served: ServedKind, old: JSONObject, new: JSONObject) -> JSONObject:
+    """Return the metadata after a write of a part.  Some subresources can also change the metadata."""
+    if part in ("ephemeralcontainers", "resize") or (part == "status" and served.keeps_metadata_in_status):
+        return old
+    kept = KEPT_IN_STATUS.get(served.resource) if part == "status" else None
+    return new if kept is None else ordered({**new, kept: old.get(kept)})
 
 
 def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
@@ -39,6 +48,8 @@ def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new
     match part:
         case "status":
             return {**kept, "status": new.get("status")}
+        case "finalize":
+            return {**kept, "spec": {key: value for key, value in (new.get("spec") or {}).items() if value}}
         case "approval":
             status = {**(old.get("status") or {}), "conditions": (new.get("status") or {}).get("conditions")}
             return {**kept, "status": {key: value for key, value in status.items() if value is not None}}

@@ -128,7 +128,7 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
     try:
         for operation in operations:
             if operation["op"] == "copy":
-                source = dumps(_at(document, _pointer(operation["from"])))
+                source = dumps(_value_at(document, _pointer(operation["from"])))
                 copied += len(source)
                 counts = count_values(source)
                 values += counts[0]
@@ -154,14 +154,13 @@ def _apply(document: Any, operation: JSONObject) -> Any:
     path = _pointer(operation["path"])
     match operation["op"]:
         case "test":
-            if not json_equal(_at(document, path), operation["value"]):
+            if not json_equal(_value_at(document, path), operation.get("value")):
                 raise ValueError("test failed")
             return document
         case "add":
-            return _put(document, path, operation["value"], insert=True)
+            return _put(document, path, operation.get("value"), insert=True)
         case "replace":
-            _at(document, path)
-            return _put(document, path, operation["value"], insert=False)
+            return _put(document, path, operation.get("value"), insert=False)
         case "remove":
             return _remove(document, path)
         case "move":
@@ -173,7 +172,7 @@ def _apply(document: Any, operation: JSONObject) -> Any:
 
 
 def _pointer(text: object) -> list[str]:
-    if not isinstance(text, str) or (text and not text.startswith("/")):
+    if not isinstance(text, str) or (text and "/" not in text):
         raise ValueError(f"{text!r} is not a JSON pointer")
     parts = text.split("/")[1:]
     return [part.replace("~1", "/").replace("~0", "~") for part in parts] if "~" in text else parts
@@ -189,6 +188,14 @@ def _at(document: Any, path: list[str]) -> Any:
     for part in path:
         document = document[_index(part)] if isinstance(document, list) else document[part]
     return document
+
+
+def _value_at(document: Any, path: list[str]) -> Any:
+    """Return the value at a path.  As in kube-apiserver, a missing member of an object is null."""
+    if not path:
+        return document
+    parent = _at(document, path[:-1])
+    return parent.get(path[-1]) if isinstance(parent, dict) else _at(parent, path[-1:])
 
 
 def _put(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:

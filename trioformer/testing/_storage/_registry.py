@@ -5,7 +5,8 @@ kube-apiserver.  There are three differences from a cluster:
 
 - Built-in kinds are not validated, except for their ``metadata``.
 - No kubelet runs, so a deleted pod is removed immediately, without a grace period.
-- If no garbage collector runs (``_garbage.py``), ``propagationPolicy`` and owner references have no effect.
+- If no garbage collector runs (``_garbage.py``), owner references have no effect, and an object that is deleted with
+  the policy ``Orphan`` or ``Foreground`` keeps the finalizer of the garbage collector.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from ._metadata import (
     with_server_fields,
     without_server_fields,
 )
+from ._namespaces import PROTECTED_NAMESPACES, SYSTEM_NAMESPACES, labelled, namespaced, remove_empty_namespace
 from ._object_meta import name_causes
-from ._parts import PARTS, Part, changed_part
+from ._parts import PARTS, Part, changed_metadata, changed_part
 from ._status import (
     already_exists,
     bad_request,
@@ -55,10 +57,8 @@ from ._strategies import prepare_create, prepare_update
 from ._tracking import FieldTracker, Writer
 from ._validation import check_object
 
-SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-DELETED_GRACEFULLY = frozenset({"pods", _custom.DEFINITIONS})
-"""The kinds that kube-apiserver deletes gracefully, so that the response is the object with its deletionTimestamp."""
-PROTECTED_NAMESPACES = ("default", "kube-public", "kube-system")
+_DELETED_GRACEFULLY = frozenset({"pods", _custom.DEFINITIONS})
+"""The kinds that kube-apiserver deletes gracefully, so that the last state of the object has a deletionTimestamp."""
 _SUFFIX_LENGTH = 5
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED = 63
@@ -108,8 +108,6 @@ class Registry:
     kinds: Kinds
     clock: Clock
     _random: random.Random
-    collects_garbage: bool = False
-    """Whether a garbage collector completes the deletions that wait for dependents."""
     sets_defaults: bool = True
     """Whether the defaults of built-in kinds are set."""
     tracker: FieldTracker = attrs.field(
@@ -173,12 +171,10 @@ class Registry:
         Without a writer, the object has no managers.
 
         Raises:
-            APIStatusError: The namespace does not exist (404), the object has a resourceVersion (500), or the object
-                is not valid.
+            APIStatusError: The namespace does not exist (404), the object has a resourceVersion (500, except in a dry
+                run), or the object is not valid.
         """
         given = self.read(served, namespace, obj, fields, keeps_nulls=writer is not None and writer.is_applier)
-        if given.get("resourceVersion"):
-            raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         self._check_lifecycle(served, namespace, given.get("name") or "")
         name = given.get("name") or self._generated_name(served, namespace, given.get("generateName") or "")
         if not name:
@@ -190,19 +186,23 @@ class Registry:
             "uid": self.new_uid(),
             "creationTimestamp": timestamp(self.clock),
             "namespace": namespace if served.info.namespaced else None,
-            "resourceVersion": None if dry_run else "0",  # reserves the place in the order of fields; see Storage.put
+            # "0" reserves the place in the order of fields; see Storage.put.
+            "resourceVersion": given.get("resourceVersion") if dry_run else "0",
             "generation": 1 if served.has_generation else None,
         }
         obj["metadata"] = ordered(metadata)
         if served.is_namespace:
-            self._label_namespace(obj)
+            obj["metadata"] = labelled(obj["metadata"])
         before = new_object(served) if served.is_builtin and self.sets_defaults else {"metadata": {}}
         managers = self.tracker.created(served, obj, writer, before)
         obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
         prepare_create(self.storage, served, obj, keep_status=part == "whole", sets_defaults=self.sets_defaults)
         check_object(served, obj, fields=fields)
-        if self.storage.get(served.resource, key) is not None:
-            raise already_exists(served.info, name)
+        if not dry_run and _is_revision(given.get("resourceVersion")):
+            raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
+        if (existing := self.storage.get(served.resource, key)) is not None:
+            is_deleting = "deletionTimestamp" in decoded(existing)["metadata"]
+            raise already_exists(served.info, name, is_deleting=is_deleting)
         if not served.is_builtin:
             obj = stored_numbers(obj)
         if dry_run:
@@ -250,12 +250,6 @@ class Registry:
             if self.storage.get(served.resource, self.key(served, namespace, name)) is None:
                 break
         return name
-
-    @staticmethod
-    def _label_namespace(namespace: JSONObject) -> None:
-        metadata = namespace["metadata"]
-        metadata["labels"] = {"kubernetes.io/metadata.name": metadata["name"], **metadata.get("labels", {})}
-        namespace["metadata"] = ordered(metadata)
 
     @staticmethod
     def check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
@@ -308,20 +302,26 @@ class Registry:
         check_finalizers(served, old_metadata, metadata)
         rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
         if part in PARTS:
-            metadata, rest = old_metadata, changed_part(part, served, name, old, new)
+            metadata = changed_metadata(part, served, old_metadata, metadata)
+            rest = changed_part(part, served, name, old, new)
         elif part == "main" and served.has_status:
             rest["status"] = old.get("status")
-            if served.resource == _custom.DEFINITIONS:
-                rest["status"] = _custom.changed_status(rest, rest["status"] or {})
+            if served.is_namespace:
+                rest["spec"] = old.get("spec")
+        if served.resource == _custom.DEFINITIONS and part != "whole":
+            status = rest.get("status") or {}
+            rest["status"] = _custom.changed_status(rest, status, is_written=part == "status")
         is_applied = writer is not None and writer.is_applier
         if rest.get("status", ...) is None and not (is_applied and _may_check_null_status(served, part, old, new)):
             del rest["status"]
+        if served.is_namespace:
+            metadata = labelled(metadata)
         obj: JSONObject = {"metadata": metadata, **rest}
         managed = self.tracker.updated(served, old, obj, given, writer)
         if served.is_builtin and self.sets_defaults:
             prepare_update(self.storage, served, old, obj)
         wanted = stored_numbers(rest) if is_applied and not served.is_builtin else rest
-        if served.has_generation and not json_equal(_desired_state(wanted), _desired_state(old)):
+        if served.has_generation and part != "binding" and not json_equal(_desired_state(wanted), _desired_state(old)):
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         obj["metadata"] = ordered({**metadata, "managedFields": managed})
         if json_equal(obj, old):
@@ -340,8 +340,11 @@ class Registry:
 
     @classmethod
     def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:
-        """Check that an object's name and namespace, if present, match the path of the request."""
-        given = metadata.get("name") or name
+        """Check that an object's name, and its namespace if it is present, match the path of the request."""
+        given = metadata.get("name")
+        if not given:
+            problem = "was undeterminable: name must be provided"
+            raise bad_request(f"the name of the object ({name} based on URL) {problem}")
         if given != name:
             raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
         cls.check_namespace(served, namespace, metadata)
@@ -371,7 +374,7 @@ class Registry:
         response = Stored(current.key, current.revision, body_of(obj))
         if served.is_namespace:
             self.storage.put(served.resource, current.key, obj)
-            self._remove_empty_namespace(current.name)
+            remove_empty_namespace(self.storage, self.kinds, current.name)
         else:
             self._remove(served, current, obj)
         return response
@@ -402,21 +405,21 @@ class Registry:
         if served.is_namespace and name in PROTECTED_NAMESPACES:
             raise forbidden(served.info, name, "this namespace may not be deleted")
         finalizers = metadata.get("finalizers") or []
-        if self.collects_garbage and not served.is_namespace:
+        if not served.is_namespace:
             finalizers = finalizers_after(served, metadata, policy)
         waits = served.is_namespace or bool(finalizers)
         is_deleted = bool(metadata.get("deletionTimestamp"))
         if waits and is_deleted and finalizers == (metadata.get("finalizers") or []):
             return Deletion(current, is_done=False)
-        metadata["finalizers"] = finalizers
-        obj["metadata"] = ordered(metadata)
-        if (waits or served.resource in DELETED_GRACEFULLY) and not is_deleted:
+        if waits:
+            metadata["finalizers"] = finalizers
+        if (waits or served.resource in _DELETED_GRACEFULLY) and not is_deleted:
             metadata["deletionTimestamp"] = timestamp(self.clock)
             if not served.is_namespace and served.resource != _custom.DEFINITIONS:
                 metadata["deletionGracePeriodSeconds"] = 0
             if "generation" in metadata:
                 metadata["generation"] += 1
-            obj["metadata"] = ordered(metadata)
+        obj["metadata"] = ordered(metadata)
         if served.is_namespace:
             obj["status"] = {**obj.get("status", {}), "phase": "Terminating"}
         if dry_run:
@@ -426,7 +429,7 @@ class Registry:
         stored = self.storage.put(served.resource, current.key, obj)
         if served.is_namespace:
             self._delete_content(name)
-            self._remove_empty_namespace(name)
+            remove_empty_namespace(self.storage, self.kinds, name)
         return Deletion(stored, is_done=False)
 
     def delete_all(self, served: ServedKind, chosen: Iterable[Stored], options: DeleteOptions) -> None:
@@ -451,35 +454,22 @@ class Registry:
     def _remove(self, served: ServedKind, current: Stored, last: JSONObject) -> Stored:
         stored = self.storage.remove(served.resource, current.key, last)
         if served.info.namespaced:
-            self._remove_empty_namespace(current.namespace)
+            remove_empty_namespace(self.storage, self.kinds, current.namespace)
         elif served.resource == _custom.DEFINITIONS:
             for removed in _custom.remove_kinds(self.kinds, last):
                 for custom_object in self.storage.snapshot(removed.resource):
                     self.storage.remove(removed.resource, custom_object.key, decoded(custom_object))
         return stored
 
-    def _namespaced(self) -> list[ServedKind]:
-        """Return one version of each namespaced kind."""
-        return list({served.resource: served for served in self.kinds if served.info.namespaced}.values())
-
     def _delete_content(self, name: str) -> None:
-        for served in self._namespaced():
+        for served in namespaced(self.kinds):
             for stored in self.storage.snapshot(served.resource, f"{name}/"):
                 self.delete(served, name, stored.name, policy="Background")
 
-    def _remove_empty_namespace(self, name: str) -> None:
-        """If a namespace that is being deleted has neither content nor finalizers, remove it."""
-        found = self.storage.get("namespaces", name)
-        if found is None:
-            return
-        obj = decoded(found)
-        metadata = obj["metadata"]
-        if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
-            return
-        if any(self.storage.snapshot(served.resource, f"{name}/") for served in self._namespaced()):
-            return
-        obj["spec"] = {}
-        self.storage.remove("namespaces", name, obj)
+
+def _is_revision(version: str | None) -> bool:
+    """Return whether a resourceVersion is a number other than 0."""
+    return bool(version and version.isascii() and version.isdecimal() and int(version[:20]))
 
 
 def _may_check_null_status(served: ServedKind, part: Part, old: JSONObject, new: JSONObject) -> bool:

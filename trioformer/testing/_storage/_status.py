@@ -120,9 +120,9 @@ def not_found(info: ResourceInfo, name: str) -> APIStatusError:
     return status_error(404, message=f'{info} "{name}" not found', details=_details(info, name))
 
 
-def already_exists(info: ResourceInfo, name: str) -> APIStatusError:
+def already_exists(info: ResourceInfo, name: str, *, is_deleting: bool = False) -> APIStatusError:
     """Return a 409 error: an object with this name exists."""
-    message = f'{info} "{name}" already exists'
+    message = f'{"object is being deleted: " if is_deleting else ""}{info} "{name}" already exists'
     return status_error(409, reason="AlreadyExists", message=message, details=_details(info, name))
 
 

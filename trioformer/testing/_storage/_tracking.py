@@ -20,7 +20,7 @@ from . import _custom
 from ._clock import Clock, timestamp
 from ._field_sets import FieldSet, TooDeepError, difference
 from ._field_types import FieldType, builtin_type, custom_type
-from ._kinds import ServedKind
+from ._kinds import KEPT_IN_STATUS, ServedKind
 from ._managed_fields import (
     NOT_OWNED,
     ApplyConflict,
@@ -44,7 +44,8 @@ LONGEST_MANAGER: Final = 128
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 _SCALE: Final = "scale"
 _STATUS: Final[FieldSet] = {"f:status": {}}
-_ALL_BUT_STATUS: Final[FieldSet] = {"f:metadata": {}, "f:spec": {}}
+_METADATA: Final[FieldSet] = {"f:metadata": {}}
+_SPEC: Final[FieldSet] = {"f:spec": {}}
 
 
 @final
@@ -106,11 +107,12 @@ class FieldTracker:
     def _ownership(self, served: ServedKind, writer: Writer) -> Ownership:
         version = served.info.api_version
         of = self.type_of(served, version)
-        reset: FieldSet = {}
-        if served.has_status and not writer.writes_all:
-            reset = _ALL_BUT_STATUS if writer.subresource == "status" else _STATUS
         return Ownership(
-            of or custom_type(None), lambda other: self.type_of(served, other), version, reset, not served.is_builtin
+            of or custom_type(None),
+            lambda other: self.type_of(served, other),
+            version,
+            _never_owned(served, writer),
+            not served.is_builtin,
         )
 
     # --- create, update and patch -------------------------------------------------------------------------------------
@@ -322,3 +324,15 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _never_owned(served: ServedKind, writer: Writer) -> FieldSet:
+    """Return the fields that a write does not change, so that the writer does not own them."""
+    if not served.has_status or writer.writes_all:
+        return {}
+    if writer.subresource != "status":
+        return _STATUS
+    if served.keeps_metadata_in_status:
+        return _METADATA | _SPEC
+    kept = KEPT_IN_STATUS.get(served.resource)
+    return _SPEC if kept is None else _SPEC | {"f:metadata": {f"f:{kept}": {}}}

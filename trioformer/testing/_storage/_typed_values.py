@@ -22,6 +22,7 @@ from ._field_sets import (
     node,
     union,
     value_element,
+    without,
 )
 from ._field_types import DEDUCED, MISSING, FieldType, ListType, MapType
 
@@ -156,13 +157,8 @@ class Comparison:
     """The fields that only the first value has."""
 
     def without(self, fields: FieldSet) -> Comparison:
-        """Return the differences outside the given top-level fields."""
-        return Comparison(
-            *(
-                {element: child for element, child in part.items() if element not in fields}
-                for part in (self.added, self.modified, self.removed)
-            )
-        )
+        """Return the differences outside the given fields."""
+        return Comparison(*(without(part, fields) for part in (self.added, self.modified, self.removed)))
 
     def join(self, inner: Comparison, element: str) -> None:
         """Add the differences in a field.

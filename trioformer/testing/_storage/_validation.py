@@ -38,6 +38,10 @@ def check_object(
         problem = "name is neither a standard finalizer name nor is it fully qualified"
         for i in unqualified_finalizers(finalizers):
             causes.append(invalid_value(f"metadata.finalizers[{i}]", finalizers[i], problem))
+        if served.is_namespace:
+            of_spec = (obj.get("spec") or {}).get("finalizers") or []
+            for i in unqualified_finalizers(of_spec):
+                causes.append(invalid_value(f"spec.finalizers[{i}]", of_spec[i], problem))
     if old is not None and served.resource in ("configmaps", "secrets") and old.get("immutable") is True:
         causes += _immutable_causes(obj, old)
     if served.resource == _custom.DEFINITIONS:
