@@ -45,6 +45,20 @@ async def test_the_server_survives_a_process_without_file_descriptors(
     nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize(
+    ("code", "phrase"), [(200, "OK"), (422, "Unprocessable Entity"), (413, "Request Entity Too Large")]
+)
+async def test_a_response_has_a_reason_phrase(nursery: trio.Nursery, code: int, phrase: str) -> None:
+    async def respond(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": code, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    url = await nursery.start(partial(serve_app, respond, await open_listener("127.0.0.1:0")))
+    async with httpx.AsyncClient(base_url=url) as http:
+        assert (await http.get("/")).reason_phrase == phrase
+    nursery.cancel_scope.cancel()
+
+
 async def test_clients_that_do_not_read_do_not_keep_others_out(nursery: trio.Nursery) -> None:
     async def huge(scope: Message, receive: Receive, send: Send) -> None:
         body = b"x" * (50_000_000 if scope["path"] == "/huge" else 2)

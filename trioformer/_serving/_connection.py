@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
+from http import HTTPStatus
 from typing import Any, Final, TypeAlias, final
 from urllib.parse import unquote
 
@@ -187,7 +188,9 @@ class Connection:
         """End the connection. If no response has begun, first send a response that has only a status."""
         if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             headers = [(b"content-length", b"0"), (b"connection", b"close")]
-            await self._write(h11.Response(status_code=code, headers=headers), h11.EndOfMessage())
+            await self._write(
+                h11.Response(status_code=code, headers=headers, reason=phrase_of(code)), h11.EndOfMessage()
+            )
 
     # --- responses ----------------------------------------------------------------------------------------------------
 
@@ -217,8 +220,7 @@ class Connection:
 
     async def _upgrade(self, headers: list[tuple[bytes, bytes]]) -> trio.abc.Stream:
         """Switch to another protocol, and return its stream. The request must have asked for this protocol."""
-        reason = "Switching Protocols"
-        await self._write(h11.InformationalResponse(status_code=101, headers=headers, reason=reason))
+        await self._write(h11.InformationalResponse(status_code=101, headers=headers, reason=phrase_of(101)))
         self._status = 101
         return _Switched(self._stream, bytes(self._h11.trailing_data[0]))
 
@@ -244,7 +246,7 @@ class Connection:
             self._status = message["status"]
             headers = [(bytes(name), bytes(value)) for name, value in message["headers"]]
             headers.append((b"date", formatdate(usegmt=True).encode()))
-            await self._write(h11.Response(status_code=self._status, headers=headers))
+            await self._write(h11.Response(status_code=self._status, headers=headers, reason=phrase_of(self._status)))
         else:
             events: list[h11.Event] = []
             if message["body"] and self._request is not None and self._request.method != b"HEAD":
@@ -288,3 +290,16 @@ class _Switched(trio.abc.Stream):
 
     async def aclose(self) -> None:
         await trio.lowlevel.checkpoint()
+
+
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus} | {
+    413: "Request Entity Too Large",
+    416: "Requested Range Not Satisfiable",
+    422: "Unprocessable Entity",
+}
+"""The reason phrases.  Python 3.13 has other phrases for some codes than Go."""
+
+
+def phrase_of(code: int) -> str:
+    """Return the reason phrase for a status code, as Go servers send it."""
+    return _PHRASES.get(code, "")

@@ -85,8 +85,8 @@ class APIServer(DirectAPI):
     """The seed of the random numbers for uids and generated names."""
     garbage_collector: bool = False
     """Whether :meth:`run` runs a garbage collector.  Without a garbage collector, owner references have no effect, and
-    an object that is deleted with the policy ``Orphan`` or ``Foreground`` keeps the finalizer for this policy, as with
-    a kube-apiserver without controllers.  Jobs and ReplicationControllers are orphaned by default."""
+    an object that is deleted with the policy ``Orphan``, the default for Jobs, or ``Foreground`` keeps the finalizer
+    for this policy."""
     controllers: bool = False
     """Whether controllers create the pods of Deployments, ReplicaSets, StatefulSets and Jobs, and the EndpointSlices of
     Services, and pods are scheduled and run.  The controllers act at the end of each write, and collect garbage."""

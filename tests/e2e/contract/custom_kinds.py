@@ -24,6 +24,7 @@ async def serve_kind(
     schema: dict[str, Any] | None = None,
     *,
     kind: str = "Widget",
+    singular: str = "",
     subresources: dict[str, Any] | None = None,
     namespaced: bool = True,
     **version: object,
@@ -34,6 +35,7 @@ async def serve_kind(
         client: A client of the server.
         schema: The ``openAPIV3Schema``; None accepts every object.
         kind: Such as ``Widget``; the plural is ``widgets``.
+        singular: The singular name; the default is such as ``widget``.
         subresources: Such as ``{"status": {}}``.
         namespaced: The scope.
         version: More members of the version, such as ``selectableFields``.
@@ -46,7 +48,7 @@ async def serve_kind(
     spec = {
         "group": group,
         "scope": "Namespaced" if namespaced else "Cluster",
-        "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+        "names": {"plural": plural, "singular": singular or kind.lower(), "kind": kind, "listKind": f"{kind}List"},
         "versions": [served | version],
     }
     definitions = client.api(CustomResourceDefinition)

@@ -54,6 +54,7 @@ async def test_kinds_are_listed_with_their_subresources() -> None:
         "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
         "shortNames": ["deploy"],
         "categories": ["all"],
+        "storageVersionHash": "8aSe+NMegvE=",
     }
     assert by_name["deployments/scale"] == {
         "name": "deployments/scale",

@@ -64,6 +64,25 @@ async def test_a_problem_and_a_broken_connection_are_errors_of_the_client(
             await stream.receive_some()
 
 
+@pytest.mark.parametrize("ending", ["terminated", "deleted"])
+async def test_a_connection_ends_with_its_pod(client: Client, api_server: APIServer, ending: str) -> None:
+    ended = trio.Event()
+
+    async def end_the_pod(connection: ScriptedConnection) -> None:
+        if ending == "deleted":
+            api_server.delete(Pod, "web-0")
+        else:
+            api_server.script_pod("web-0").end()
+        try:
+            await trio.sleep_forever()
+        finally:
+            ended.set()
+
+    with pytest.raises(trio.BrokenResourceError):
+        await talk(client, api_server, end_the_pod)
+    await ended.wait()
+
+
 async def test_a_function_sees_the_end_of_its_client_and_may_end_twice(client: Client, api_server: APIServer) -> None:
     problems: list[str] = []
 

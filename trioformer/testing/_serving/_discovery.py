@@ -8,6 +8,8 @@ The OpenAPI document contains only this parameter.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
@@ -138,6 +140,13 @@ def _subresource_kind(served: ServedKind, subresource: str) -> tuple[JSONObject,
     return {"group": group, "version": version, "kind": kind}, verbs
 
 
+def _storage_hash(served: ServedKind) -> str:
+    """Return the hash of the version in which the objects of a kind are stored, as kube-apiserver computes it."""
+    info = served.info
+    text = f"{info.group}/{served.storage_version}/{info.kind}"
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
+
+
 def _subresources(served: ServedKind) -> Iterable[str]:
     return (name for name in served.info.subresources if name in _SERVED)
 
@@ -158,6 +167,7 @@ def _resource_list(kinds: Kinds, group: str, version: str) -> Response | None:
                 "kind": info.kind,
                 "verbs": list(info.verbs),
                 **{key: value for key, value in more.items() if value},
+                **({"storageVersionHash": _storage_hash(served)} if served.is_stored else {}),
             }
         )
         for name in _subresources(served):

@@ -19,7 +19,7 @@ import trio
 
 from ..._channels import ChannelSocket
 from ..._spdy import TUNNEL, Pinged, SpdyError, SpdyEvent, SpdyFrames, StreamData, StreamOpened, StreamReset
-from .._storage._status import bad_request
+from .._storage._status import APIStatusError, bad_request
 from .._storage._storage import JSONObject
 from ._pod_scripts import PodScripts
 from ._requests import RequestRecord
@@ -46,9 +46,10 @@ class PortForwardRequest:
         return cls(scripts, pod)
 
     async def run(self, socket: ChannelSocket) -> None:
-        """Run the handlers of the connections until the client disconnects."""
+        """Run the handlers of the connections until the client disconnects or the pod has ended."""
         forwarding = PortForwarding(socket, SpdyFrames(is_client=False))
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._cancel_at_end, nursery.cancel_scope)
             # The client has disconnected, or does not send SPDY.
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError, SpdyError):
                 while received := await socket.receive_batch():
@@ -56,6 +57,20 @@ class PortForwardRequest:
                         for event in forwarding.frames.receive(data):
                             await self._handle(event, forwarding, nursery)
             nursery.cancel_scope.cancel()
+
+    async def _cancel_at_end(self, scope: trio.CancelScope) -> None:
+        """Cancel the handlers when the pod has terminated, or has been deleted, after it was running."""
+        if self._is_running(self._pod):
+            with suppress(APIStatusError):
+                while self._is_running(
+                    self._scripts.pod(self._pod["metadata"]["namespace"], self._pod["metadata"]["name"])
+                ):
+                    await self._scripts.wait()
+            scope.cancel()
+
+    def _is_running(self, pod: JSONObject) -> bool:
+        is_same = pod["metadata"]["uid"] == self._pod["metadata"]["uid"]
+        return is_same and (pod.get("status") or {}).get("phase") == "Running"
 
     async def _handle(self, event: SpdyEvent, forwarding: PortForwarding, nursery: trio.Nursery) -> None:
         if isinstance(event, StreamOpened):
@@ -112,6 +127,6 @@ class PortForwardRequest:
                 forwarding.connections.pop(connection._stream, None)
 
     def _handler_of(self, port: int) -> ConnectionHandler | None:
-        if (self._pod.get("status") or {}).get("phase") != "Running":
+        if not self._is_running(self._pod):
             return None
         return self._scripts.connections[self._pod["metadata"]["uid"]].get(port)

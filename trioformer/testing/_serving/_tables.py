@@ -5,18 +5,23 @@ Source: responses of kube-apiserver v1.36 to ``as=Table``, and parts of kubernet
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias, final
 
 import attrs
 
+from .._storage._field_errors import json_text, number_text
 from .._storage._kinds import ServedKind
 from .._storage._storage import JSONObject
+from ._json_paths import find_all, parse_path
 
-Cell: TypeAlias = str | int
+Cell: TypeAlias = str | int | float
 NONE = "<none>"
 UNKNOWN = "<unknown>"
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
 
@@ -28,7 +33,7 @@ class Column:
 
     name: str
     """The heading, as kube-apiserver spells it."""
-    cell: Callable[[JSONObject, datetime], Cell]
+    cell: Callable[[JSONObject, datetime], Cell | None]
     """Returns the cell of an object at the current time."""
     type: str = "string"
     """``string`` or ``integer``."""
@@ -36,6 +41,8 @@ class Column:
     """``name`` for the column that names the object."""
     priority: int = 0
     """1 for a column that only ``-o wide`` shows."""
+    description: str = ""
+    """The description."""
 
     def definition(self) -> JSONObject:
         """Return the column as a ``TableColumnDefinition``."""
@@ -43,7 +50,7 @@ class Column:
             "name": self.name,
             "type": self.type,
             "format": self.format,
-            "description": "",
+            "description": self.description,
             "priority": self.priority,
         }
 
@@ -174,7 +181,16 @@ def _node_status(obj: JSONObject, _: datetime) -> Cell:
 def _node_roles(obj: JSONObject, _: datetime) -> Cell:
     prefix = "node-role.kubernetes.io/"
     labels = value_at(obj, "metadata", "labels") or {}
-    return ",".join(sorted(key.removeprefix(prefix) for key in labels if key.startswith(prefix))) or NONE
+    roles = {key.removeprefix(prefix) for key in labels if key.startswith(prefix)} | {labels.get("kubernetes.io/role")}
+    return ",".join(sorted(role for role in roles if role)) or NONE
+
+
+def _node_address(kind: str) -> Callable[[JSONObject, datetime], Cell]:
+    def cell(obj: JSONObject, _: datetime) -> Cell:
+        addresses = (one for one in objects_at(obj, "status", "addresses") if one.get("type") == kind)
+        return str(next(addresses, {}).get("address") or NONE)
+
+    return cell
 
 
 def _ports(obj: JSONObject, _: datetime) -> Cell:
@@ -220,6 +236,13 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         Column("Roles", _node_roles),
         AGE,
         Column("Version", _text("status", "nodeInfo", "kubeletVersion", default="")),
+        Column("Internal-IP", _node_address("InternalIP"), priority=1),
+        Column("External-IP", _node_address("ExternalIP"), priority=1),
+        Column("OS-Image", _text("status", "nodeInfo", "osImage", default=UNKNOWN), priority=1),
+        Column("Kernel-Version", _text("status", "nodeInfo", "kernelVersion", default=UNKNOWN), priority=1),
+        Column(
+            "Container-Runtime", _text("status", "nodeInfo", "containerRuntimeVersion", default=UNKNOWN), priority=1
+        ),
     ),
     "services": (
         NAME,
@@ -233,7 +256,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
 }
 
 
-def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell:
+def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell | None:
     """Return the cell of an object, or ``<unknown>`` if a field has the wrong type.
 
     Unlike kube-apiserver, this server stores objects with fields of the wrong type.
@@ -244,6 +267,8 @@ def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell:
         return UNKNOWN
     if isinstance(cell, int):
         return cell if -(2**63) <= cell < 2**63 else UNKNOWN
+    if not isinstance(cell, str):
+        return cell
     return cell if len(cell) <= _LONGEST_CELL else cell[:_LONGEST_CELL] + "..."
 
 
@@ -252,4 +277,52 @@ _LONGEST_CELL = 4_096
 
 def columns_of(served: ServedKind) -> tuple[Column, ...]:
     """Return the Table columns of a kind."""
+    if served.columns:
+        return (NAME, *map(_custom_column, served.columns))
     return COLUMNS.get(served.resource, (NAME, AGE))
+
+
+def _custom_column(definition: Mapping[str, Any]) -> Column:
+    """Return the column for an entry of ``additionalPrinterColumns``."""
+    path, kind = definition["jsonPath"], definition["type"]
+    steps = parse_path(path)
+
+    def cell(obj: JSONObject, now: datetime) -> Cell | None:
+        found = [] if steps is None else find_all(obj, steps)
+        return _custom_cell(found[0], kind, now) if found else None
+
+    return Column(
+        definition["name"],
+        cell,
+        type=kind,
+        format=definition.get("format") or "",
+        priority=definition.get("priority") or 0,
+        description=definition.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
+    )
+
+
+def _custom_cell(value: object, kind: str, now: datetime) -> Cell | None:
+    """Return the cell for a value.  The cell is None if the value has another type than the column."""
+    match kind, value:
+        case "boolean", bool():
+            return value
+        case "string", None:
+            return "<no value>"
+        case _, None:
+            return None
+        case "string", bool() | str() | dict() | list():
+            return value if isinstance(value, str) else json_text(value)
+        case "string", int() | float():
+            return number_text(value)
+        case (("integer" | "number"), bool()):
+            return None
+        case "integer", int() | float():
+            return int(value)
+        case "number", int() | float():
+            return value
+        case "date", "":
+            return UNKNOWN
+        case "date", str():
+            return _since(value, now) if _TIME(value) else "<invalid>"
+        case _:
+            return None

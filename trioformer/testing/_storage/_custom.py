@@ -53,6 +53,7 @@ def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObj
             version=version.get("name", ""),
             kind=names["kind"],
             plural=names["plural"],
+            singular=names["singular"],
             namespaced=spec.get("scope") == "Namespaced",
             short_names=tuple(names.get("shortNames") or ()),
             categories=tuple(names.get("categories") or ()),
@@ -69,12 +70,20 @@ def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
     for known in kinds:
         if known.resource == definition["metadata"]["name"] and known.info.version not in served:
             kinds.remove(known.info)
+    stored = next((one["name"] for one in definition["spec"]["versions"] if one.get("storage")), "")
     for info, version in _versions_of(definition):
         if info.version in served:
             schema = parse_schema(version["schema"]["openAPIV3Schema"])
             selectable = tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ())
             deprecation = deprecation_of(definition["spec"], version)
-            kinds.add(info, schema=schema, deprecation=deprecation, selectable_fields=selectable)
+            kinds.add(
+                info,
+                schema=schema,
+                deprecation=deprecation,
+                selectable_fields=selectable,
+                columns=tuple(version.get("additionalPrinterColumns") or ()),
+                storage_version=stored,
+            )
 
 
 def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:

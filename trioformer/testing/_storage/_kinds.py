@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import final
+from collections.abc import Iterator, Mapping
+from typing import Any, final
 
 import attrs
 
@@ -147,6 +147,10 @@ class ServedKind:
     selectable_fields: tuple[str, ...] = ()
     """The paths, such as ``spec.host``, that field selectors may use, in addition to the fields that are selectable
     for every kind."""
+    columns: tuple[Mapping[str, Any], ...] = attrs.field(default=(), eq=False)
+    """The ``additionalPrinterColumns`` of a custom kind."""
+    storage_version: str = attrs.field(default="", eq=False)
+    """The version in which the objects of a custom kind are stored."""
     resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
     """``plural.group``: the key of its storage, which all versions share."""
     type_meta: bytes = attrs.field(
@@ -221,9 +225,12 @@ class Kinds:
         schema: Schema | None = None,
         deprecation: str = "",
         selectable_fields: tuple[str, ...] = (),
+        columns: tuple[Mapping[str, Any], ...] = (),
+        storage_version: str = "",
     ) -> ServedKind:
         """Serve a kind. This replaces any kind with the same group, version and plural."""
-        served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields)
+        version = storage_version or info.version
+        served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields, columns, version)
         self._by_path[info.group, info.version, info.plural] = served
         return served
 
