@@ -62,6 +62,12 @@ def dump_documents(values: Iterable[Mapping[str, object]]) -> str:
     return text
 
 
+def dump_sorted(value: object) -> str:
+    """Return a plain value as YAML with sorted keys, as Go servers send it."""
+    text: str = yaml.dump(value, Dumper=_Dumper, allow_unicode=True, sort_keys=True, default_flow_style=False)
+    return text
+
+
 def _plain(each: KubernetesObject | Manifest, *, drop_server_fields: bool, drop_status: bool) -> dict[str, Any]:
     obj = each.object if isinstance(each, Manifest) else each
     value = to_dict(obj)

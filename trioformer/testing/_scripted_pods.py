@@ -166,9 +166,9 @@ class ScriptedPod:
             web.on_connect(8080, echo)
 
         The handler runs in a task of the server for each connection.  It is cancelled when the client disconnects, the
-        pod is deleted, or its containers have terminated.  When the handler returns, the connection is closed.  Exceptions that the handler raises propagate from
-        :meth:`APIServer.run`, except for errors from the connection.  Connections to a port without a handler are
-        refused.
+        pod is deleted, or its containers have terminated.  When the handler returns, the connection is closed.
+        Exceptions that the handler raises propagate from :meth:`APIServer.run`, except for errors from the connection.
+        Connections to a port without a handler are refused.
 
         Args:
             port: The port.

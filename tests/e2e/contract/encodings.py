@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Final, TypedDict
 
+import yaml
+
 from trioformer.client._internal import PROTOBUF
 from trioformer.models._internal import decode, message_to_json, object_of, open_envelope
 from trioformer.transport._internal import Response
 
 JSON: Final = "application/json"
+YAML: Final = "application/yaml"
 ENCODINGS: Final = (JSON, PROTOBUF)
 
 
@@ -29,6 +32,9 @@ def sent(obj: dict[str, Any], content_type: str) -> Sent:
 def received(response: Response) -> dict[str, Any]:
     """Return the object of a response; a list in protobuf has no items."""
     body = response.body
+    if response.headers["content-type"] == YAML:
+        parsed: dict[str, Any] = yaml.safe_load(body)
+        return parsed
     if response.headers["content-type"] == PROTOBUF:
         api_version, kind, _ = open_envelope(body)
         is_list = kind.endswith("List") and not kind.startswith("API")

@@ -28,8 +28,8 @@ from .._storage._status import APIStatusError, status_error
 from . import _discovery
 from ._faults import Faults
 from ._logs import TEXT, LogStream
-from ._messages import as_frame, as_messages
-from ._negotiation import accepts_protobuf
+from ._messages import as_frame, encode
+from ._negotiation import encoding_of
 from ._pod_processes import UPGRADE, ProcessRequest, accept
 from ._port_forwards import PortForwardRequest
 from ._requests import RequestRecord, read_request
@@ -114,7 +114,7 @@ class Application:
                     await socket.aclose()
                 return
         except APIStatusError as error:
-            result, served = error_response(error, is_protobuf=accepts_protobuf(accepted)), None
+            result, served = error_response(error, encoding=encoding_of(accepted)), None
         headers_of_warnings = warning_headers(warnings) if warnings else ()
         if isinstance(result, Watch) and served is not None:
             with self._watches.register(served.resource) as opened:
@@ -127,7 +127,7 @@ class Application:
             with self._followers.register(result.resource) as opened:
                 await _stream(partial(result.run, opened), TEXT.encode(), headers_of_warnings, receive, send)
         elif isinstance(result, Response):
-            await send_response(await as_messages(result) if result.is_protobuf else result, send, headers_of_warnings)
+            await send_response(await encode(result), send, headers_of_warnings)
 
     def _handle(self, request: ResourceRequest, host: str) -> tuple[Result, ServedKind | None]:
         if request.record.is_resource:

@@ -21,7 +21,7 @@ from .._storage._parts import PARTS
 from .._storage._status import status_error
 from .._storage._storage import JSONObject
 from ._health import ENDPOINTS, health
-from ._negotiation import accepts_protobuf, clauses_of
+from ._negotiation import clauses_of, encoding_of
 from ._requests import RequestRecord
 from ._responses import JSON_TYPE, Response, json_response, not_found_page
 
@@ -57,7 +57,7 @@ def handle(kinds: Kinds, record: RequestRecord, accept: str, host: str) -> Respo
         return not_found_page()
     if record.verb not in ("get", "head"):
         raise status_error(405, details={})
-    return attrs.evolve(found, is_protobuf=found.content_type == JSON_TYPE and accepts_protobuf(accept))
+    return attrs.evolve(found, encoding=encoding_of(accept)) if found.content_type == JSON_TYPE else found
 
 
 def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, host: str) -> Response | None:

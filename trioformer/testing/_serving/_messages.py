@@ -1,4 +1,4 @@
-"""Protobuf for clients that prefer it: responses are converted from JSON.
+"""Protobuf and YAML for clients that prefer them: responses are converted from JSON.
 
 The rest of the server uses only JSON.  As in kube-apiserver, only built-in kinds have protobuf messages.
 Source: apimachinery ``pkg/runtime/serializer/protobuf``, and ``pkg/util/framer`` for watches.
@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from ...client._internal import PROTOBUF
+from ...manifests._internal import dump_sorted
 from ...models._internal import (
     decode,
     event_of,
@@ -22,6 +23,7 @@ from ...models._internal import (
     list_of,
     object_of,
 )
+from ._negotiation import YAML
 from ._responses import Response
 
 _CHUNK: Final = 64 * 1024
@@ -29,12 +31,22 @@ _CHUNK: Final = 64 * 1024
 _list_parts: Final = level_decoder(("kind", "apiVersion", "metadata", "items"))
 
 
-async def as_messages(response: Response) -> Response:
-    """Convert a response. JSON for which there is no protobuf message is returned unchanged.
+async def encode(response: Response) -> Response:
+    """Convert a response to its encoding.  JSON for which there is no protobuf message is returned unchanged.
 
     Cancellation:
         Between two items of a list.
     """
+    if response.encoding == PROTOBUF:
+        return await _as_messages(response)
+    if response.encoding != YAML:
+        return response
+    await trio.lowlevel.checkpoint()
+    text = dump_sorted(decode(b"".join(response.chunks)))
+    return attrs.evolve(response, chunks=[text.encode()], content_type=YAML)
+
+
+async def _as_messages(response: Response) -> Response:
     body = b"".join(response.chunks)
     kind, api_version, metadata, raw_items = _list_parts(body)
     if memoryview(raw_items) and memoryview(metadata):

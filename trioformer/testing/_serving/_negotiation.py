@@ -16,11 +16,11 @@ from .._storage._kinds import ServedKind
 from .._storage._status import APIStatusError, status_error
 from ._responses import JSON_TYPE
 
-ENCODINGS: Final = (JSON_TYPE, PROTOBUF)
+YAML: Final = "application/yaml"
+ENCODINGS: Final = (JSON_TYPE, YAML, PROTOBUF)
 MEDIA_TYPES: Final = ", ".join(ENCODINGS)
-"""The media types in error messages.  kube-apiserver also lists ``application/yaml``, which this server does not
-support."""
-_STREAMS: Final = "".join(f", {encoding};stream=watch" for encoding in ENCODINGS)
+"""The media types in error messages."""
+_STREAMS: Final = ", ".join(f"{encoding};stream=watch" for encoding in ENCODINGS if encoding != YAML)
 _FORMATS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
@@ -29,8 +29,8 @@ _FORMATS: Final = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMet
 class Accepted:
     """An encoding and a format that a client accepts."""
 
-    is_protobuf: bool
-    """Whether the encoding is protobuf instead of JSON."""
+    encoding: str
+    """The media type: JSON, YAML or protobuf."""
     format: str
     """The kind to convert the object to, such as ``Table``.  It is empty for the object itself."""
 
@@ -59,15 +59,15 @@ def _choices(accept: str) -> Iterator[Accepted]:
         if wanted == ["", "", ""] or (wanted[0] in _FORMATS and wanted[1:] == ["meta.k8s.io", "v1"]):
             for encoding in ENCODINGS:
                 if media_type in (encoding, "application/*", "*/*"):
-                    yield Accepted(encoding == PROTOBUF, wanted[0])
+                    yield Accepted(encoding, wanted[0])
 
 
-def accepts_protobuf(accept: str) -> bool:
-    """Return whether a client prefers protobuf for an object that cannot be converted, such as an error."""
-    return next((choice.is_protobuf for choice in _choices(accept) if not choice.format), False)
+def encoding_of(accept: str) -> str:
+    """Return the encoding that a client prefers for an object that cannot be converted, such as an error."""
+    return next((choice.encoding for choice in _choices(accept) if not choice.format), JSON_TYPE)
 
 
-def negotiate(accept: str, served: ServedKind, *, may_stream: bool = False) -> Accepted:
+def negotiate(accept: str, served: ServedKind, verb: str) -> Accepted:
     """Return the preferred encoding and format for the objects of a kind.
 
     In protobuf, only the metadata of custom kinds is available.  Kinds that are not stored are not available as Tables.
@@ -75,23 +75,23 @@ def negotiate(accept: str, served: ServedKind, *, may_stream: bool = False) -> A
     Args:
         accept: The ``Accept`` header.
         served: The kind.
-        may_stream: Whether the path of the request also serves watches.
+        verb: The verb of the request.  YAML is not supported in a watch.
 
     Raises:
         APIStatusError: The server does not support any of the accepted media types and formats (406).
     """
     if served.is_builtin and not {media_type for media_type, _ in clauses_of(accept or "*/*")} & {"*/*", *ENCODINGS}:
-        available = MEDIA_TYPES + (_STREAMS if may_stream else "")
+        available = f"{MEDIA_TYPES}, {_STREAMS}" if verb in ("list", "watch") else MEDIA_TYPES
         message = f"406: Not Acceptable\n\nAvailable representations: {available}"
         raise status_error(406, reason="NotAcceptable", message=message, details={})
     for choice in _choices(accept):
         if choice.format == "Table":
-            is_possible = served.is_stored and not choice.is_protobuf
+            is_possible = served.is_stored and choice.encoding != PROTOBUF
         else:
-            is_possible = bool(choice.format) or served.is_builtin or not choice.is_protobuf
-        if is_possible:
+            is_possible = bool(choice.format) or served.is_builtin or choice.encoding != PROTOBUF
+        if is_possible and (choice.encoding != YAML or verb != "watch"):
             return choice
-    raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+    raise not_acceptable(f"only the following media types are accepted: {_STREAMS if verb == 'watch' else MEDIA_TYPES}")
 
 
 def not_acceptable(message: str) -> APIStatusError:

@@ -36,7 +36,7 @@ def object_json(served: ServedKind, stored: Stored) -> bytes:
 class Rendering:
     """An encoder of one response in the negotiated format.  In a watch, only the first Table has column definitions.
 
-    The output is JSON. If ``accepted.is_protobuf`` is True, it is converted when the response is sent.
+    The output is JSON, which is converted to ``accepted.encoding`` when the response is sent.
     """
 
     accepted: Accepted
@@ -60,7 +60,7 @@ class Rendering:
             APIStatusError: No format in the header is supported, or the first supported format is not valid for this
                 response (406).
         """
-        accepted = negotiate(accept, served, may_stream=record.verb in ("list", "watch"))
+        accepted = negotiate(accept, served, record.verb)
         is_list = record.verb in ("list", "deletecollection")
         if "Partial" in accepted.format and accepted.format.endswith("List") != is_list:
             # Later clauses are not considered (apiserver ``endpoints/handlers/response.go``).

@@ -14,7 +14,7 @@ from ...client._internal import PROTOBUF
 from ...errors import DecodeError
 from ...models._internal import decode, message_to_json
 from .._storage._apply import APPLY, check_manager, is_forced, read_config
-from .._storage._bodies import decode_body
+from .._storage._bodies import decode_body, decode_yaml
 from .._storage._deletion import DeleteOptions
 from .._storage._field_checks import FieldCheck
 from .._storage._kinds import ServedKind
@@ -28,7 +28,7 @@ from .._storage._tracking import Writer, manager_of
 from . import _subresources
 from ._listing import ListOptions, Page, list_page, minimum_revision
 from ._logs import LogStream, request_log
-from ._negotiation import MEDIA_TYPES
+from ._negotiation import MEDIA_TYPES, YAML
 from ._pod_processes import ProcessRequest
 from ._pod_scripts import PodScripts
 from ._port_forwards import PortForwardRequest
@@ -105,7 +105,7 @@ class ResourceRequest:
 def read_object(
     request: ResourceRequest, kind: str, fields: FieldCheck | None = None, *, is_custom: bool = False
 ) -> JSONObject:
-    """Decode the object in a request's body, which must be JSON, or protobuf for built-in kinds.
+    """Decode the object in a request's body, which must be JSON or YAML, or protobuf for built-in kinds.
 
     Without a content type, the body is JSON.  Duplicate fields are recorded.
 
@@ -120,15 +120,15 @@ def read_object(
             body = message_to_json(body)
         except DecodeError as exc:
             raise bad_request(f"{unrecognized}: {exc}") from exc
-    elif request.content_type not in ("", JSON_TYPE):
+    elif request.content_type not in ("", JSON_TYPE, YAML):
         raise unknown_format(MEDIA_TYPES)
     try:
-        obj: Any = decode_body(body)
+        obj: Any = decode_yaml(body) if request.content_type == YAML else decode_body(body)
     except ValueError as exc:
         raise bad_request(f"{unrecognized}: couldn't get version/kind; json parse error: {exc}") from exc
     if not isinstance(obj, dict):
         raise bad_request(f"{unrecognized}: not a JSON object")
-    if fields is not None:
+    if fields is not None and request.content_type != YAML:
         fields.check_duplicates(body, obj)
     return obj
 
@@ -185,7 +185,7 @@ class Resources:
             apply=apply,
             options={"dry_run": request.dry_run, "writer": attrs.evolve(request.writer, is_applier=is_apply)},
         )
-        return attrs.evolve(response, is_protobuf=rendering.accepted.is_protobuf)
+        return attrs.evolve(response, encoding=rendering.accepted.encoding)
 
     def _answer(self, request: ResourceRequest, served: ServedKind) -> Response:
         """Handle a request for a kind that is not stored: a Binding or a review."""
@@ -201,7 +201,7 @@ class Resources:
         self._registry.read(served, request.namespace, obj, fields)
         if served.info.kind == "Binding":
             response = _subresources.create_binding(self._registry, request.namespace, obj, dry_run=request.dry_run)
-            return attrs.evolve(response, is_protobuf=rendering.accepted.is_protobuf)
+            return attrs.evolve(response, encoding=rendering.accepted.encoding)
         answered = answer(self._registry, served, request.namespace, obj)
         return _one(rendering, served, Stored("", 0, body_of(answered)), code=201)
 
@@ -333,7 +333,7 @@ class Resources:
         if deletion.is_done and not served.is_returned_by_delete:
             uid = decode(b"{" + deletion.last.body)["metadata"]["uid"]
             status = deleted(served.info, request.name, uid)
-            return json_response(status, is_protobuf=rendering.accepted.is_protobuf)
+            return json_response(status, encoding=rendering.accepted.encoding)
         return _one(rendering, served, deletion.last)
 
     def _delete_collection(self, request: ResourceRequest, served: ServedKind) -> Response:
@@ -364,11 +364,11 @@ def _forget_version(served: ServedKind, request: ResourceRequest, metadata: JSON
 
 def _one(rendering: Rendering, served: ServedKind, stored: Stored, *, code: int = 200) -> Response:
     chunks = [rendering.one(served, stored) + b"\n"]
-    return Response(code=code, chunks=chunks, is_protobuf=rendering.accepted.is_protobuf)
+    return Response(code=code, chunks=chunks, encoding=rendering.accepted.encoding)
 
 
 def _page(rendering: Rendering, served: ServedKind, page: Page) -> Response:
-    return Response(chunks=rendering.page(served, page), is_protobuf=rendering.accepted.is_protobuf)
+    return Response(chunks=rendering.page(served, page), encoding=rendering.accepted.encoding)
 
 
 def _delete_options(request: ResourceRequest) -> DeleteOptions:

@@ -25,17 +25,17 @@ class Response:
     """The body. A single piece is sent with a Content-Length, and several pieces are sent as chunks."""
     content_type: str = JSON_TYPE
     """The media type."""
-    is_protobuf: bool = False
-    """Whether the body, which is JSON, is converted to protobuf when it is sent."""
+    encoding: str = JSON_TYPE
+    """The media type to which the body, which is JSON, is converted when it is sent."""
     headers: tuple[tuple[str, str], ...] = ()
     """Other headers."""
 
 
 def json_response(
-    obj: JSONObject, *, code: int = 200, content_type: str = JSON_TYPE, is_protobuf: bool = False
+    obj: JSONObject, *, code: int = 200, content_type: str = JSON_TYPE, encoding: str = JSON_TYPE
 ) -> Response:
     """Return a response with a JSON object."""
-    return Response(code=code, chunks=[dumps(obj) + b"\n"], content_type=content_type, is_protobuf=is_protobuf)
+    return Response(code=code, chunks=[dumps(obj) + b"\n"], content_type=content_type, encoding=encoding)
 
 
 def text_response(text: str, *, code: int = 200) -> Response:
@@ -48,7 +48,7 @@ def not_found_page() -> Response:
     return text_response("404 page not found\n", code=404)
 
 
-def error_response(error: APIStatusError, *, is_protobuf: bool = False) -> Response:
+def error_response(error: APIStatusError, *, encoding: str = JSON_TYPE) -> Response:
     """Return a response with the Status of an error."""
     headers = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
-    return Response(code=error.code, chunks=[encode_status(error.status)], headers=headers, is_protobuf=is_protobuf)
+    return Response(code=error.code, chunks=[encode_status(error.status)], headers=headers, encoding=encoding)

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, final
 import attrs
 import trio
 
+from ...client._internal import PROTOBUF
 from ...models._internal import decode, dumps
 from .._storage._kinds import ServedKind
 from .._storage._status import expired, status_error, too_large_resource_version
@@ -136,7 +137,7 @@ class Watch:
     @property
     def is_protobuf(self) -> bool:
         """Whether the events, which are JSON, are converted to protobuf when they are sent."""
-        return self._rendering.accepted.is_protobuf
+        return self._rendering.accepted.encoding == PROTOBUF
 
     async def run(self, watch: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Send events until the watch ends.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ._bodies import decode_body
+from ._bodies import decode_yaml
 from ._status import bad_request, cause, invalid_options
 from ._storage import JSONObject
 from ._tracking import LONGEST_MANAGER
@@ -52,11 +52,11 @@ def is_forced(query: Mapping[str, str]) -> bool:
 
 
 def read_config(body: bytes) -> JSONObject:
-    """Decode the body of an apply request.  The body must be JSON, because YAML is not supported."""
+    """Decode the body of an apply request, which is YAML or JSON."""
     try:
-        config: Any = decode_body(body)
+        config: Any = decode_yaml(body)
     except ValueError as exc:
-        raise bad_request(f"error decoding YAML: {exc}; the embedded server accepts only JSON") from exc
+        raise bad_request(f"error decoding YAML: {exc}") from exc
     if not isinstance(config, dict):
         raise bad_request("error decoding YAML: not an object")
     return config

@@ -10,10 +10,13 @@ bytes per value, and about 150 bytes per list or object.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
+from ..._secret import Secret
+from ..._yaml import YamlError, compose, decode_text
 from ...errors import DecodeError
-from ...models._internal import MAX_LEVELS, TOO_DEEP, decode
+from ...models._internal import MAX_LEVELS, TOO_DEEP, decode, dumps
 from ._status import status_error
 
 MAX_BYTES: Final = 3 * 1024 * 1024
@@ -36,6 +39,27 @@ def decode_body(body: bytes) -> Any:
         return decode(body)
     except DecodeError as exc:
         raise ValueError("exceeded max depth" if TOO_DEEP in str(exc) else str(exc)) from exc
+
+
+def decode_yaml(body: bytes) -> Any:
+    """Decode the first document of a YAML body.  JSON is also YAML.
+
+    Raises:
+        ValueError: The body is not valid YAML, cannot be represented in JSON, or has too many levels.
+        APIStatusError: The body has too many values (413).
+    """
+    if body.lstrip()[:1] == b"{":
+        with suppress(ValueError):  # decoding JSON is much faster
+            return decode_body(body)
+    check_size(body)
+    try:
+        composed = compose(decode_text(Secret(body)))
+    except YamlError as exc:
+        raise ValueError(f"yaml: {exc}") from exc
+    if problem := composed.error or next((one.message for one in composed.problems), None):
+        raise ValueError(f"yaml: {problem}")
+    value = composed.documents[0].value if composed.documents else None
+    return decode_body(dumps({} if value is None else value))
 
 
 def check_size(body: bytes) -> None:
