@@ -122,6 +122,8 @@ async def test_a_watch_of_nodes_sends_tables(server_client: Client) -> None:
     [
         ("/api/v1", "configmaps"),
         ("/api/v1", "events"),
+        ("/apis/events.k8s.io/v1", "events"),
+        ("/apis/autoscaling/v1", "horizontalpodautoscalers"),
         ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
     ],
 )

@@ -28,7 +28,7 @@ _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",
 
 def object_json(served: ServedKind, stored: Stored) -> bytes:
     """Return the JSON of an object, with its kind and apiVersion."""
-    return b"{" + served.type_meta + stored.body
+    return b"{" + served.type_meta + served.body(stored)
 
 
 @final
@@ -75,7 +75,7 @@ class Rendering:
             return object_json(served, stored)
         if self.accepted.format == "Table":
             return b"".join(self._table(served, {"resourceVersion": str(stored.revision)}, [stored]))
-        return self._partial(stored)
+        return self._partial(served, stored)
 
     def page(self, served: ServedKind, page: Page) -> Iterator[bytes]:
         """Encode a page of a list in chunks of about :data:`CHUNK` bytes."""
@@ -89,11 +89,13 @@ class Rendering:
         if self.accepted.format:
             kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
-            return _in_chunks(_array(head[:-1] + b',"items":[', map(self._partial, page.items)))
+            return _in_chunks(
+                _array(head[:-1] + b',"items":[', (self._partial(served, stored) for stored in page.items))
+            )
         kind, version = f"{served.info.kind}List", served.info.api_version
         if served.is_builtin:  # items of typed lists do not have kind and apiVersion
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
-            return _in_chunks(_array(head[:-1] + b',"items":[', (b"{" + stored.body for stored in page.items)))
+            return _in_chunks(_array(head[:-1] + b',"items":[', (b"{" + served.body(stored) for stored in page.items)))
         # A list of custom objects is a Go map, which is encoded sorted: the metadata comes after the items.
         tail = dumps({"kind": kind, "metadata": dict(sorted({"continue": "", **metadata}.items()))})
         head = dumps({"apiVersion": version})[:-1] + b',"items":['
@@ -119,8 +121,8 @@ class Rendering:
         return b'{"type":"BOOKMARK","object":' + obj + b"}\n"
 
     @staticmethod
-    def _partial(stored: Stored) -> bytes:
-        return _PARTIAL + bytes(_metadata(b"{" + stored.body)[0]) + b"}"
+    def _partial(served: ServedKind, stored: Stored) -> bytes:
+        return _PARTIAL + bytes(_metadata(b"{" + served.body(stored))[0]) + b"}"
 
     def _table(self, served: ServedKind, metadata: JSONObject, states: Iterable[Stored]) -> Iterator[bytes]:
         columns = columns_of(served)
@@ -132,7 +134,7 @@ class Rendering:
         def row(stored: Stored) -> bytes:
             obj = decode(b"{" + stored.body)
             cells = dumps([cell_of(column, obj, now) for column in columns])
-            shown = b"null" if self._include == "None" else self._partial(stored)
+            shown = b"null" if self._include == "None" else self._partial(served, stored)
             return (
                 b'{"cells":'
                 + cells

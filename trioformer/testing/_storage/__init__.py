@@ -2,6 +2,7 @@
 
 - ``_storage.py``: versioned objects, revisions, history and compaction, as in etcd
 - ``_registry.py``: the rules for creating, updating and deleting objects
+- ``_namespaces.py``: the rules for namespaces
 - ``_metadata.py``: the types of metadata fields, and the fields that only the server sets
 - ``_object_meta.py``: the rules for names, labels, annotations, owners and finalizers
 - ``_field_checks.py``: the removal of unknown and duplicate fields
@@ -22,6 +23,7 @@
 - ``_field_types.py``: the types of fields.  The types of built-in kinds are in ``_field_types.json``
 - ``_selection.py``: label and field selectors
 - ``_kinds.py``: the served kinds and their differences
+- ``_conversions.py``: kinds that several versions or groups share
 - ``_custom.py``: CustomResourceDefinitions and their kinds
 - ``_definitions.py``, ``_definition_schemas.py``, ``_structural.py``: the validation of CustomResourceDefinitions and
   their schemas

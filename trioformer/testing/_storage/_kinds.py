@@ -8,8 +8,10 @@ from typing import Any, final
 import attrs
 
 from ...models import ResourceInfo
-from ...models._internal import builtin_resources, dumps
+from ...models._internal import builtin_resources, decode, dumps
+from ._conversions import CONVERSIONS, Conversion
 from ._schemas import Schema
+from ._storage import JSONObject, Stored, body_of
 
 WITH_GENERATION = frozenset(
     {
@@ -68,7 +70,6 @@ CREATED_BY_UPDATES = frozenset(
         "clusterroles.rbac.authorization.k8s.io",
         "endpoints",
         "events",
-        "events.events.k8s.io",
         "leases.coordination.k8s.io",
         "limitranges",
         "rolebindings.rbac.authorization.k8s.io",
@@ -151,13 +152,43 @@ class ServedKind:
     """The ``additionalPrinterColumns`` of a custom kind."""
     storage_version: str = attrs.field(default="", eq=False)
     """The version in which the objects of a custom kind are stored."""
-    resource: str = attrs.field(init=False, default=attrs.Factory(lambda self: str(self.info), takes_self=True))
+    conversion: Conversion | None = attrs.field(
+        init=False,
+        eq=False,
+        default=attrs.Factory(
+            lambda self: CONVERSIONS.get((self.info.api_version, self.info.kind)) if self.is_builtin else None,
+            takes_self=True,
+        ),
+    )
+    """The conversion if the kind is stored in another version."""
+    resource: str = attrs.field(
+        init=False,
+        default=attrs.Factory(
+            # Events of both groups are stored as Events of the core group.
+            lambda self: "events" if self.is_builtin and self.info.plural == "events" else str(self.info),
+            takes_self=True,
+        ),
+    )
     """``plural.group``: the key of its storage, which all versions share."""
     type_meta: bytes = attrs.field(
         init=False,
         default=attrs.Factory(lambda self: _type_meta(self.info, is_builtin=self.is_builtin), takes_self=True),
     )
     """``kind`` and ``apiVersion`` as the first members of an object."""
+
+    def to_stored(self, obj: JSONObject) -> JSONObject:
+        """Return an object of the kind in the version in which it is stored."""
+        return obj if self.conversion is None else self.conversion.to_stored(obj)
+
+    def from_stored(self, obj: JSONObject) -> JSONObject:
+        """Return a stored object in the version of the kind."""
+        return obj if self.conversion is None else self.conversion.from_stored(obj)
+
+    def body(self, stored: Stored) -> bytes:
+        """Return the JSON of a stored object in the version of the kind, in the form of :attr:`Stored.body`."""
+        if self.conversion is None:
+            return stored.body
+        return body_of(self.conversion.from_stored(decode(b"{" + stored.body)))
 
     @property
     def is_stored(self) -> bool:
@@ -269,7 +300,7 @@ class Kinds:
     def find_resource(self, resource: str) -> ServedKind | None:
         """Return the first version of the kind with this ``plural`` or ``plural.group``, or None."""
         for served in self._by_path.values():
-            if resource in (served.resource, served.info.plural):
+            if resource in (str(served.info), served.info.plural):
                 return served
         return None
 

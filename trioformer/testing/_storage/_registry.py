@@ -203,8 +203,7 @@ class Registry:
         if (existing := self.storage.get(served.resource, key)) is not None:
             is_deleting = "deletionTimestamp" in decoded(existing)["metadata"]
             raise already_exists(served.info, name, is_deleting=is_deleting)
-        if not served.is_builtin:
-            obj = stored_numbers(obj)
+        obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
         if dry_run:
             return Stored(key, 0, body_of(obj))
         stored = self.storage.put(served.resource, key, obj)
@@ -291,8 +290,9 @@ class Registry:
             The new state. If nothing has changed, there is no new revision or event, and the old state is returned.
         """
         current = self.get(served, namespace, name)
-        old = decoded(current)
-        new = change({"kind": served.info.kind, "apiVersion": served.info.api_version, **decoded(current)})
+        old = served.from_stored(decoded(current))
+        named = {"kind": served.info.kind, "apiVersion": served.info.api_version}
+        new = change({**named, **served.from_stored(decoded(current))})
         check_type(served, new)
         old_metadata, given = old["metadata"], metadata_of(new)
         check_shape(served, new)
@@ -327,8 +327,7 @@ class Registry:
         if json_equal(obj, old):
             return current
         check_object(served, obj, old, status_only=part == "status", fields=fields)
-        if not served.is_builtin:
-            obj = stored_numbers(obj)
+        obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
         if dry_run:
             return Stored(current.key, current.revision, body_of(obj))
         if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, final
+from typing import Final, cast, final
 
 import attrs
 
@@ -92,6 +92,8 @@ class Selection:
                 only = '"metadata.name", "metadata.namespace"'
                 raise bad_request(f'"{path}" is not a known field selector: only {only}')
             raise bad_request(f"field label not supported: {path}")
+        if served.conversion is not None:
+            return cls(labels, fields, lambda obj, path: known.read(served.from_stored(cast("JSONObject", obj)), path))
         if not served.selectable_fields:
             return cls(labels, fields, known.read)
         return cls(labels, fields, lambda obj, path: known.read(obj, path) if path in known else _text_at(obj, path))
