@@ -97,23 +97,30 @@ async def test_a_watch_of_nodes_sends_tables(server_client: Client) -> None:
     addresses = [{"type": "InternalIP", "address": "192.0.2.1"}]
     status = {"conditions": conditions, "addresses": addresses, "nodeInfo": {"kubeletVersion": "v1"}}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tabled", "labels": labels}, "status": status}
+    params = {"fieldSelector": "metadata.name=tabled"}
+    before = await get(server_client, "/api/v1/nodes", TABLE, **params)
     await server_client.request("POST", "/api/v1/nodes", body=node)
-    try:
-        selector = {"fieldSelector": "metadata.name=tabled"}
-        event = await get(
-            server_client, "/api/v1/nodes", TABLE, watch="1", timeoutSeconds="1", resourceVersion="0", **selector
-        )
-        listed = await get(server_client, "/api/v1/nodes", TABLE, **selector)
-    finally:
-        await server_client.request("DELETE", "/api/v1/nodes/tabled")
-    for table in (event["object"], listed):
-        names = [column["name"] for column in table["columnDefinitions"]]
-        assert names == [
-            *("Name", "Status", "Roles", "Age", "Version", "Internal-IP", "External-IP"),
-            *("OS-Image", "Kernel-Version", "Container-Runtime"),
-        ]
-        ((name, ready, roles, _, *rest),) = [row["cells"] for row in table["rows"]]
-        assert (name, ready, roles) == ("tabled", "Ready", "control-plane,worker")
+    listed = await get(server_client, "/api/v1/nodes", TABLE, **params)
+    cordon = {"body": {"spec": {"unschedulable": True}}, "content_type": "application/merge-patch+json"}
+    await server_client.request("PATCH", "/api/v1/nodes/tabled", **cordon)
+    await server_client.request("DELETE", "/api/v1/nodes/tabled")
+    params |= {"watch": "1", "timeoutSeconds": "1", "resourceVersion": before["metadata"]["resourceVersion"]}
+    response = await server_client._transport.request("GET", "/api/v1/nodes", params=params, accept=TABLE)
+    events = [json.loads(line) for line in response.body.splitlines()]
+
+    names = [
+        *("Name", "Status", "Roles", "Age", "Version", "Internal-IP", "External-IP"),
+        *("OS-Image", "Kernel-Version", "Container-Runtime"),
+    ]
+    # Only the first event has the definitions of the columns.
+    tables = [before, listed, *(event["object"] for event in events)]
+    defined = [table["columnDefinitions"] for table in tables]
+    assert [one and [column["name"] for column in one] for one in defined] == [names, names, names, None, None]
+    assert [event["type"] for event in events] == ["ADDED", "MODIFIED", "DELETED"]
+    rows = [row["cells"] for table in tables for row in table["rows"]]
+    assert [row[1] for row in rows] == ["Ready", "Ready", *["Ready,SchedulingDisabled"] * 2]
+    for name, _, roles, _, *rest in rows:
+        assert (name, roles) == ("tabled", "control-plane,worker")
         assert rest == ["v1", "192.0.2.1", "<none>", "<unknown>", "<unknown>", "<unknown>"]
 
 
