@@ -47,8 +47,8 @@ class APIServer(DirectAPI):
     supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction, token and log, reviews that allow everything, and discovery and Tables for kubectl.
-    The server speaks JSON and protobuf.  It sets the defaults of built-in kinds, but neither validates their specs nor
-    authenticates clients.  By default, no controllers run.  A deleted pod is removed immediately.
+    The server speaks JSON, YAML and protobuf.  It sets the defaults of built-in kinds, but does not validate their
+    specs, and every client may do everything.  By default, no controllers run.  A deleted pod is removed immediately.
 
     While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
     without sockets::
@@ -84,9 +84,8 @@ class APIServer(DirectAPI):
     seed: int = 0
     """The seed of the random numbers for uids and generated names."""
     garbage_collector: bool = False
-    """Whether :meth:`run` runs a garbage collector.  Without a garbage collector, owner references have no effect, and
-    an object that is deleted with the policy ``Orphan``, the default for Jobs, or ``Foreground`` keeps the finalizer
-    for this policy."""
+    """Whether :meth:`run` runs a garbage collector.  Without one, owner references have no effect, and objects that are
+    deleted with the policy ``Foreground`` or ``Orphan``, the default for Jobs, keep the finalizer for this policy."""
     controllers: bool = False
     """Whether controllers create the pods of Deployments, ReplicaSets, StatefulSets and Jobs, and the EndpointSlices of
     Services, and pods are scheduled and run.  The controllers act at the end of each write, and collect garbage."""

@@ -4,6 +4,9 @@ Events of the group ``events.k8s.io`` are stored as Events of the core group, wi
 A HorizontalPodAutoscaler in ``autoscaling/v1`` is stored in ``v2``.  Fields that ``v1`` does not have are annotations
 in ``v1``.
 
+The managed fields are not converted: if a client changes a field that has another name in another version, the managers
+in that version still own the field.
+
 Source: kubernetes ``pkg/apis/events/v1/conversion.go`` and ``pkg/apis/autoscaling/v1/conversion.go``.
 """
 
