@@ -237,9 +237,10 @@ async def connect(
     server: APIServer | None = None,
 ) -> AsyncGenerator[Client, None]:
     """Open a client for the cluster in the arguments. With ``--embedded``,
-    ``simulate`` changes the objects of the embedded server.
+    ``simulate`` changes the objects of the embedded server, which collects garbage.
     """
     if arguments.embedded:
+        server = APIServer(garbage_collector=True) if server is None else server
         async with open_simulated_cluster(simulate, server=server) as client:
             yield client
     else:

@@ -313,9 +313,7 @@ async def serve(
 async def main(arguments: Arguments, stop: trio.Event) -> None:
     """Run the controller until ``stop`` is set."""
     log_to_output(logger)
-    async with connect(
-        arguments, simulate_jobs, server=APIServer(garbage_collector=True)
-    ) as client:
+    async with connect(arguments, simulate_jobs) as client:
         await serve(client, arguments.namespace, arguments.workers, stop)
 
 

@@ -15,9 +15,9 @@ import trio
 
 from trioformer import NotFoundError
 from trioformer.leaderelection import LeaderElectionOptions, Leadership, run_as_leader
-from trioformer.models import KubernetesObject
+from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
-from trioformer.models.apps_v1 import Deployment, ReplicaSet
+from trioformer.models.apps_v1 import Deployment, ReplicaSet, StatefulSet
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, simulate_cluster
 from trioformer.watchtools import deleted, has_condition, resuming_watch, wait_for
@@ -252,11 +252,12 @@ async def simulate_database(
     """Restart the container of a StatefulSet's pod, replace the pod, and act as the
     controller of the Deployment ``web``.
     """
+    database = server.create(StatefulSet(metadata=ObjectMeta(name="db")))
     owner = {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
         "name": "db",
-        "uid": "db",
+        "uid": database.uid,
         "controller": True,
     }
     server.create(deployment("web", "web:1"))
