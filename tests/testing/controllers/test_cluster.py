@@ -63,6 +63,26 @@ def test_a_pod_of_another_scheduler_or_node_is_left_alone() -> None:
         assert status(server, "pods", name)["phase"] == "Pending"
 
 
+def test_a_pod_is_scheduled_when_its_last_gate_is_removed() -> None:
+    server = APIServer(controllers=True)
+    spec = {"containers": [{"name": "main"}], "schedulingGates": [{"name": "example.com/quota"}]}
+    server.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec})
+    assert status(server, "pods", "web")["phase"] == "Pending"
+    server.patch("pods", "web", {"spec": {"schedulingGates": None}})
+    assert status(server, "pods", "web")["phase"] == "Running"
+
+
+def test_scheduling_does_not_change_the_generation_of_a_pod() -> None:
+    server = APIServer(controllers=True)
+    server.create(workload("ReplicaSet", "web", replicas=1))
+    (pod,) = pods(server)
+    assert (pod["spec"]["nodeName"], pod["metadata"]["generation"]) == ("node-1", 1)
+
+
+def test_the_node_accepts_pods() -> None:
+    assert "taints" not in APIServer(controllers=True).get("nodes", "node-1").get("spec", {})  # type: ignore[operator]
+
+
 async def test_a_watch_gets_every_write_in_order(nursery: trio.Nursery, autojump_clock: object) -> None:
     server = APIServer(controllers=True)
     await nursery.start(server.run)

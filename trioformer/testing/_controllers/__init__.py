@@ -36,5 +36,6 @@ def start_controllers(registry: Registry, run_pod: RunPod) -> Cluster:
         {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": cluster.timestamp}
     ]
     metadata = {"name": "node-1", "labels": {"kubernetes.io/hostname": "node-1"}}
-    cluster.create("Node", "", {"metadata": metadata, "status": {"conditions": conditions}})
+    node = cluster.create("Node", "", {"metadata": metadata, "status": {"conditions": conditions}})
+    cluster.write("Node", node, spec={})  # without the taint of new nodes, which are not ready
     return cluster

@@ -19,6 +19,7 @@ from ...models._internal import Raw, decode, level_decoder
 from .._storage._clock import timestamp
 from .._storage._garbage import GarbageCollector
 from .._storage._kinds import ServedKind
+from .._storage._parts import Part
 from .._storage._registry import Registry, decoded
 from .._storage._status import APIStatusError
 from .._storage._storage import Change, JSONObject, Stored
@@ -180,12 +181,12 @@ class Cluster:
         stored = self.registry.create(self._kinds[kind], namespace, given, part="whole", writer=_MANAGER)
         return self._decoded(kind, stored)
 
-    def write(self, kind: str, obj: JSONObject, **changes: object) -> None:
+    def write(self, kind: str, obj: JSONObject, *, part: Part = "whole", **changes: object) -> None:
         """Write a changed copy of an object.  Nothing is written if the object has not changed."""
         given = {"apiVersion": self._kinds[kind].info.api_version, "kind": kind, **obj, **changes}
         namespace, name = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
         given["metadata"] = {**given["metadata"], "resourceVersion": None}
-        self.registry.update(self._kinds[kind], namespace, name, lambda _: given, part="whole", writer=_MANAGER)
+        self.registry.update(self._kinds[kind], namespace, name, lambda _: given, part=part, writer=_MANAGER)
 
     def delete(self, kind: str, obj: JSONObject) -> None:
         """Delete an object, unless it is already being deleted."""

@@ -35,9 +35,7 @@ def reconcile_service(cluster: Cluster, namespace: str, name: str) -> None:
     }
     for one in cluster.list("EndpointSlice", namespace):
         if controller_of(one).get("uid") == service["metadata"]["uid"]:
-            cluster.write(
-                "EndpointSlice", one, **content, metadata={**one["metadata"], "labels": labels, "resourceVersion": None}
-            )
+            cluster.write("EndpointSlice", {**one, **content}, metadata={**one["metadata"], "labels": labels})
             return
     owners = [cluster.owner_reference("Service", service)]
     metadata = {"generateName": f"{name}-", "labels": labels, "ownerReferences": owners}

@@ -39,15 +39,16 @@ class Nodes:
 
     def _schedule(self, cluster: Cluster, pod: JSONObject) -> None:
         """Assign a pod to the next node that is not cordoned."""
-        if pod["spec"].get("schedulerName", "default-scheduler") != "default-scheduler":
+        spec = pod["spec"]
+        if spec.get("schedulerName", "default-scheduler") != "default-scheduler" or spec.get("schedulingGates"):
             return
         every = cluster.list("Node")
         nodes = [node["metadata"]["name"] for node in every if not (node.get("spec") or {}).get("unschedulable")]
         condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": cluster.timestamp}
         if nodes:
-            pod["spec"]["nodeName"] = nodes[next(self._turns) % len(nodes)]
+            spec["nodeName"] = nodes[next(self._turns) % len(nodes)]
         else:
             message = f"0/{len(every)} nodes are available: {len(every)} node(s) were unschedulable."
             condition |= {"status": "False", "reason": "Unschedulable", "message": message}
         if nodes or not pod["status"].get("conditions"):
-            cluster.write("Pod", pod, status={**pod["status"], "conditions": [condition]})
+            cluster.write("Pod", pod, part="binding", status={**pod["status"], "conditions": [condition]})
