@@ -2,7 +2,7 @@
 
 ::
 
-    python tests/e2e/build.py                          # all of them
+    python tests/e2e/build.py                          # all of them but kube-scheduler, which only nox -s foreign runs
     python tests/e2e/build.py etcd kube-apiserver      # only the named programs
 
 The versions are those of ``control_plane/go.mod``, ``etcd/go.mod`` and ``kwok/go.mod`` beside this file.
@@ -74,6 +74,7 @@ PROGRAMS = {
     "kube-apiserver": Program("control_plane", "k8s.io/kubernetes/cmd/kube-apiserver"),
     "kubectl": Program("control_plane", "k8s.io/kubernetes/cmd/kubectl"),
     "kube-controller-manager": Program("control_plane", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    "kube-scheduler": Program("control_plane", "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kwok": Program(
         "kwok",
         "sigs.k8s.io/kwok/cmd/kwok",
@@ -92,7 +93,7 @@ PROGRAMS = {
     "proxy-environment-go": Program("proxy_environment_go", "."),
     "retries-client-go": Program("retries_client_go", "."),
 }
-ALL = tuple(PROGRAMS)
+ALL = tuple(name for name in PROGRAMS if name != "kube-scheduler")
 
 
 def kubernetes_version() -> str:

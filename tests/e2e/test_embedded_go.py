@@ -8,41 +8,20 @@ from __future__ import annotations
 import functools
 import json
 import subprocess
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import trio
 
+from tests.e2e.embedded_cluster import kubeconfig_of
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, ControlPlane, serve_http
+from trioformer.testing import APIServer, ControlPlane
 
 GROUPS: Final = ("kinds", "special", "informers", "leader", "manager")
 ENCODINGS: Final = ("default", "protobuf", "json")
 SECONDS: Final = 60
-
-KUBECONFIG: Final = """
-apiVersion: v1
-kind: Config
-clusters: [{name: embedded, cluster: {server: "%s"}}]
-contexts: [{name: embedded, context: {cluster: embedded}}]
-current-context: embedded
-"""
-
-
-@asynccontextmanager
-async def kubeconfig_of(server: APIServer, directory: Path) -> AsyncIterator[Path]:
-    """Serve on loopback, and write a kubeconfig."""
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.run)
-        url = await nursery.start(serve_http, server)
-        path = directory / "kubeconfig"
-        path.write_text(KUBECONFIG % url)
-        path.chmod(0o600)
-        yield path
-        nursery.cancel_scope.cancel()
 
 
 def reset(server: APIServer) -> None:

@@ -1,0 +1,100 @@
+"""Real programs of a control plane as clients of the embedded API server, in place of kube-apiserver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from trioformer.testing import APIServer, serve_http
+from trioformer.testing.control_plane._certificates import Certificates, issue_certificates
+from trioformer.testing.control_plane._cluster import make_controller_manager, make_kwok
+from trioformer.testing.control_plane._process import Program, flags, free_ports, start_on_free_ports
+
+KUBECONFIG: Final = """
+apiVersion: v1
+kind: Config
+clusters: [{name: embedded, cluster: {server: "%s"}}]
+contexts: [{name: embedded, context: {cluster: embedded}}]
+current-context: embedded
+"""
+
+EXPECTED: Final = {
+    r"The manifest file is empty, ignoring": "kube-controller-manager has no static admission webhooks",
+    r"as new as written version": "a controller does not see its last write yet, and tries again",
+    r"the object has been modified": "two controllers have changed an object, and one of them tries again",
+    r'"\S+" not found|Error getting updated StatefulSet': "an object was deleted while a controller worked on it, or "
+    "is a ConfigMap of kube-apiserver, about old tokens, which the embedded server does not have",
+    r"because it is being terminated": "the namespace was deleted while a controller worked in it",
+}
+"""The errors that the programs may log, and the reasons.  With kube-apiserver, they log such errors as well."""
+
+
+@asynccontextmanager
+async def kubeconfig_of(server: APIServer, directory: Path) -> AsyncIterator[Path]:
+    """Serve on loopback, and write a kubeconfig."""
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        url = await nursery.start(serve_http, server)
+        path = directory / "kubeconfig"
+        path.write_text(KUBECONFIG % url)
+        path.chmod(0o600)
+        yield path
+        nursery.cancel_scope.cancel()
+
+
+def make_scheduler(assets: Path, directory: Path, certificates: Certificates) -> Program:
+    """Return kube-scheduler, without starting it, for the server in the kubeconfig in `directory`."""
+    (port,) = free_ports(1)
+    values: dict[str, object] = {
+        "kubeconfig": directory / "kubeconfig",
+        "bind-address": "127.0.0.1",
+        "secure-port": port,
+        "tls-cert-file": certificates.server_certificate,
+        "tls-private-key-file": certificates.server_key,
+        "leader-elect": "false",
+    }
+    return Program(flags(assets / "kube-scheduler", values), port, ["/healthz"], directory, certificates)
+
+
+MAKERS: Final = {
+    "kube-controller-manager": make_controller_manager,
+    "kube-scheduler": make_scheduler,
+    "kwok": make_kwok,
+}
+
+
+@asynccontextmanager
+async def programs_on(
+    server: APIServer, assets: Path, directory: Path, names: Iterable[str]
+) -> AsyncIterator[list[Program]]:
+    """Serve on loopback, and run the named programs as clients."""
+    (directory / "logs").mkdir()
+    certificates = issue_certificates(directory)
+    async with kubeconfig_of(server, directory), AsyncExitStack() as stack:
+        programs: list[Program] = []
+        for name in names:
+            make = MAKERS[name]
+            programs.append(await start_on_free_ports(lambda make=make: make(assets, directory, certificates)))  # type: ignore[misc]
+            stack.push_async_callback(programs[-1].stop)
+        yield programs
+
+
+def problems_of(program: Program) -> list[str]:
+    """Return the errors and panics in a program's log, except those in :data:`EXPECTED`, and its unexpected end."""
+    lines = program.log.read_text(errors="replace").splitlines()
+    found = [line for line in lines if re.match(r"[EF]\d{4} |panic|goroutine |fatal error", line)]
+    ended = [] if program.pid is not None else [f"{program.name} has ended"]
+    return ended + [line for line in found if not any(re.search(each, line) for each in EXPECTED)]
+
+
+async def until_nothing(missing: Callable[[], object], seconds: float) -> None:
+    """Wait until a function returns an empty value, and fail with its last value."""
+    with trio.move_on_after(seconds):
+        while missing():  # noqa: ASYNC110  # the state of a server
+            await trio.sleep(0.1)
+    assert not (last := missing()), last
