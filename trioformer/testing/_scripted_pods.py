@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 
@@ -21,6 +21,9 @@ from ._serving._watching import WatchEnd
 from ._storage._clock import timestamp
 from ._storage._status import APIStatusError
 from ._storage._storage import JSONObject
+
+_HOST: Final = "192.0.2.10"
+"""The address of each node."""
 
 
 @final
@@ -239,16 +242,18 @@ class ScriptedPod:
         """
         now = timestamp(self._scripts.clock)
         with as_status_errors(f"script pod {self.name}"):
-            containers = containers_of(self._scripts.pod(self.namespace, self.name))
+            self._scripts.pod(self.namespace, self.name)
 
         def started(pod: JSONObject) -> JSONObject:
-            status = dict(pod.get("status") or {})
+            spec, status = pod["spec"], dict(pod.get("status") or {})
             for field in ("initContainers", "containers"):
-                if containers[field] and not status.get(STATUSES[field]):
+                if spec.get(field) and not status.get(STATUSES[field]):
                     is_init = field == "initContainers"
                     state = {"terminated": self._terminated(0)} if is_init else self._running()
                     made = {"state": state, "lastState": {}, "restartCount": 0, "ready": True, "started": not is_init}
-                    status[STATUSES[field]] = [{"name": name, **made} for name in containers[field]]
+                    status[STATUSES[field]] = [
+                        {"name": one["name"], "image": one.get("image", ""), **made} for one in spec[field]
+                    ]
             if status.get("phase") in (None, "Pending"):
                 kinds = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
                 status["conditions"] = [{"type": each, "status": "True", "lastTransitionTime": now} for each in kinds]
@@ -257,6 +262,7 @@ class ScriptedPod:
                 number = next(self._scripts.addresses) if ip is None else 0
                 status["podIP"] = ip or f"10.244.{number // 250}.{number % 250 + 1}"
                 status["podIPs"] = [{"ip": status["podIP"]}]
+            status |= {"hostIP": _HOST, "hostIPs": [{"ip": _HOST}]}
             return {**pod, "status": status}
 
         self._scripts.update(self.namespace, self.name, started)

@@ -41,6 +41,23 @@ def test_a_deleted_namespace_is_emptied() -> None:
     assert "team" not in [one["metadata"]["name"] for one in server.list("namespaces")]  # type: ignore[index]
 
 
+def test_each_namespace_has_a_service_account_and_an_authority() -> None:
+    server = APIServer(controllers=True)
+    server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    for namespace in ("default", "team"):
+        assert [each["metadata"]["name"] for each in server.list("serviceaccounts", namespace=namespace)] == ["default"]  # type: ignore[index]
+        assert [each["metadata"]["name"] for each in server.list("configmaps", namespace=namespace)] == [  # type: ignore[index]
+            "kube-root-ca.crt"
+        ]
+
+
+def test_the_status_of_a_pod_has_its_image_and_the_address_of_the_node() -> None:
+    server = APIServer(controllers=True)
+    server.create(workload("ReplicaSet", "web", replicas=1, image="web:3"))
+    status = pods(server)[0]["status"]
+    assert (status["containerStatuses"][0]["image"], status["hostIPs"]) == ("web:3", [{"ip": status["hostIP"]}])
+
+
 def test_a_pod_waits_for_a_node() -> None:
     server = APIServer(controllers=True)
     server.patch("nodes", "node-1", {"spec": {"unschedulable": True}})

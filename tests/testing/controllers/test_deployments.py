@@ -115,6 +115,13 @@ def test_a_deployment_is_scaled(server: APIServer) -> None:
         assert len(pods(server)) == status(server, "deployments", "web").get("replicas", 0) == size
 
 
+def test_the_collision_count_is_kept(server: APIServer) -> None:
+    server.create(workload("Deployment", "web", replicas=1))
+    server.patch("deployments", "web", {"status": {"collisionCount": 2}})
+    server.patch("deployments", "web", {"spec": {"replicas": 2}})
+    assert status(server, "deployments", "web")["collisionCount"] == 2
+
+
 def test_a_scaled_rollout_grows_in_proportion(server: APIServer) -> None:
     server.create(
         workload("Deployment", "web", replicas=10, strategy={"rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}})

@@ -47,3 +47,17 @@ async def test_a_pod_is_available_after_min_ready_seconds(nursery: trio.Nursery,
     assert (found["readyReplicas"], found.get("availableReplicas")) == (2, None)
     await trio.sleep(2)
     assert status(server, "deployments", "web")["availableReplicas"] == 2
+
+
+def test_the_defaults_of_pods_do_not_change_the_template() -> None:
+    server = APIServer(controllers=True)
+    given = workload("Deployment", "web", replicas=1)
+    given["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"memory": "1Gi"}}
+    server.create(given)
+    requests = [
+        one["spec"]["containers"][0]["resources"].get("requests")
+        for one in (pods(server)[0], server.list("replicasets")[0]["spec"]["template"])  # type: ignore[index]
+    ]
+    assert requests == [{"memory": "1Gi"}, None]
+    server.patch("deployments", "web", {"metadata": {"labels": {"a": "b"}}})
+    assert len(server.list("replicasets")) == 1

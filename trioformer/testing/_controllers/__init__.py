@@ -9,11 +9,13 @@ Source: kubernetes ``pkg/controller``, v1.36.
 
 from __future__ import annotations
 
+from .._storage._namespaces import SYSTEM_NAMESPACES
 from .._storage._registry import Registry
 from ._cluster import Cluster as Cluster
 from ._deployments import reconcile_deployment
 from ._endpoint_slices import reconcile_service
 from ._jobs import reconcile_job
+from ._namespaces import reconcile_namespace
 from ._pods import Nodes, RunPod
 from ._replica_sets import reconcile_replica_set
 from ._stateful_sets import reconcile_stateful_set
@@ -29,9 +31,12 @@ def start_controllers(registry: Registry, run_pod: RunPod) -> Cluster:
             "StatefulSet": reconcile_stateful_set,
             "Job": reconcile_job,
             "Service": reconcile_service,
+            "Namespace": reconcile_namespace,
             "Pod": Nodes(run_pod).reconcile_pod,
         },
     )
+    for namespace in SYSTEM_NAMESPACES:
+        cluster.check("Namespace", "", namespace)
     conditions = [
         {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": cluster.timestamp}
     ]

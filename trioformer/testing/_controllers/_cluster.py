@@ -8,6 +8,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias, final
 
@@ -177,7 +178,8 @@ class Cluster:
 
     def create(self, kind: str, namespace: str, obj: JSONObject) -> JSONObject:
         """Create an object."""
-        given = {"apiVersion": self._kinds[kind].info.api_version, "kind": kind, **obj}
+        # A copy, because defaults are set in place, and a template is also part of its owner.
+        given = deepcopy({"apiVersion": self._kinds[kind].info.api_version, "kind": kind, **obj})
         stored = self.registry.create(self._kinds[kind], namespace, given, part="whole", writer=_MANAGER)
         return self._decoded(kind, stored)
 

@@ -236,6 +236,8 @@ class _Rollout:
         is_done = status["replicas"] == status.get("updatedReplicas", 0) and self.progress == "NewReplicaSetAvailable"
         if estimates and self.deadline is not None and not is_done:
             self._estimate(status, self.deadline)
+        if (collisions := self.found["status"].get("collisionCount")) is not None:
+            status["collisionCount"] = collisions
         self.cluster.write("Deployment", self.found, status={**status, "conditions": self.conditions})
 
     def _estimate(self, status: JSONObject, deadline: float) -> None:
