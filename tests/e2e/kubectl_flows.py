@@ -84,16 +84,16 @@ class Runner:
     kubeconfig: dict[str, Any]
     directory: Path
     kubectl: Path
-    printed: dict[str, str] = attrs.field(factory=dict)
+    printed: dict[str, str]
+    """What kubectl has printed, by the name of the flow."""
 
-    async def run(self, flows: list[Flow]) -> dict[str, str]:
-        """Run flows, some at a time, and return what they printed, by name."""
+    async def run(self, flows: list[Flow]) -> None:
+        """Run flows, some at a time."""
         limiter = trio.CapacityLimiter(AT_ONCE)
         async with trio.open_nursery() as nursery:
             for flow in flows:
                 await limiter.acquire_on_behalf_of(flow)
                 nursery.start_soon(self._run, flow, limiter)
-        return self.printed
 
     async def _run(self, flow: Flow, limiter: trio.CapacityLimiter) -> None:
         namespace = f"f-{flow.name}"

@@ -566,13 +566,13 @@ kubectl drain $N
 kubectl drain $N --force --grace-period=1
 kubectl get pods
 setup kubectl delete node $N
-### drain-pdb differs: no controller for budgets
+### drain-pdb
 setup kubectl create -f node.yaml
 sed "s/nodeName: node-1/nodeName: $N/" pod.yaml > here.yaml
 setup kubectl create -f here.yaml
 setup kubectl create pdb all --selector=app=web --min-available=1
 sleep 1
-LIMIT=4 kubectl drain $N --force --timeout=2s
+kubectl drain $N --force --timeout=2s
 setup kubectl delete pod web
 setup kubectl delete node $N
 ### label-node
@@ -743,7 +743,7 @@ kubectl delete configmap
 setup kubectl create -f deploy.yaml
 setup kubectl rollout status deployment web
 kubectl delete deployments --all
-kubectl wait --for=delete pods --all --timeout=20s
+setup kubectl wait --for=delete pods --all --timeout=20s
 kubectl get all
 ### delete-selector
 setup kubectl create -f cm.yaml
@@ -767,7 +767,7 @@ kubectl get all
 setup kubectl create job one --image=busybox -- true
 setup kubectl wait --for=condition=complete job/one
 kubectl delete job one
-kubectl wait --for=delete pods --all --timeout=20s
+setup kubectl wait --for=delete pods --all --timeout=20s
 kubectl get all
 ### delete-finalizer
 setup kubectl create -f cm.yaml
@@ -929,9 +929,12 @@ kubectl describe hpa web --show-events=false
 kubectl create quota q --hard=pods=3
 kubectl describe quota q
 kubectl get quota
-### describe-pdb differs: no controller for budgets
+### describe-pdb differs: the columns of this kind are not served
+setup kubectl create -f deploy.yaml
+setup kubectl rollout status deployment web
 setup kubectl create pdb p --selector=app=web --min-available=1
-kubectl describe pdb p
+kubectl wait --for=jsonpath={.status.currentHealthy}=2 pdb p
+kubectl describe pdb p --show-events=false
 kubectl get pdb
 ### describe-node differs: kwok describes its node otherwise
 kubectl describe node node-1
@@ -987,11 +990,16 @@ kubectl get crd things.$N.example.com
 sed "s/GROUP/$N.example.com/" thing.yaml | kubectl create -f -
 kubectl get things.$N.example.com
 kubectl get things.$N.example.com -o wide
-kubectl patch things.$N.example.com one --type=merge -p '{"spec":{"size":"x"}}'
 kubectl patch things.$N.example.com one -p '{"spec":{"size":4}}'
 kubectl scale things.$N.example.com one --replicas=5
 kubectl get things.$N.example.com one -o yaml
 kubectl delete crd things.$N.example.com
+### crd-scale-type differs: kube-apiserver adds a cause for the path of the scale
+setup kubectl create -f crd.yaml
+setup kubectl wait --for=condition=Established crd things.$N.example.com
+sed "s/GROUP/$N.example.com/" thing.yaml | kubectl create -f -
+kubectl patch things.$N.example.com one --type=merge -p '{"spec":{"size":"x"}}'
+setup kubectl delete crd things.$N.example.com
 ### crd-apply
 setup kubectl create -f crd.yaml
 setup kubectl wait --for=condition=Established crd things.$N.example.com

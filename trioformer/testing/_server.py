@@ -88,8 +88,8 @@ class APIServer(DirectAPI):
     deleted with the policy ``Foreground`` or ``Orphan``, the default for Jobs, keep the finalizer for this policy."""
     controllers: bool = False
     """Whether controllers create the pods of Deployments, ReplicaSets, StatefulSets and Jobs, and the EndpointSlices of
-    Services, and pods are scheduled and run.  Each namespace has a ServiceAccount ``default``.  The controllers act at
-    the end of each write, and collect garbage."""
+    Services, and pods are scheduled and run.  Each namespace has a ServiceAccount ``default``, and
+    PodDisruptionBudgets count their pods.  The controllers act at the end of each write, and collect garbage."""
     run_pod: PodRunner = run_pod
     """With ``controllers``, a function that runs each new pod, when the pod has been scheduled.  The default starts the
     pod, and ends the pods of Jobs successfully."""

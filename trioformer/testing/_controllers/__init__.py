@@ -13,6 +13,7 @@ from .._storage._namespaces import SYSTEM_NAMESPACES
 from .._storage._registry import Registry
 from ._cluster import Cluster as Cluster
 from ._deployments import reconcile_deployment
+from ._disruptions import reconcile_budget
 from ._endpoint_slices import reconcile_service
 from ._jobs import reconcile_job
 from ._namespaces import reconcile_namespace
@@ -32,6 +33,7 @@ def start_controllers(registry: Registry, run_pod: RunPod) -> Cluster:
             "Job": reconcile_job,
             "Service": reconcile_service,
             "Namespace": reconcile_namespace,
+            "PodDisruptionBudget": reconcile_budget,
             "Pod": Nodes(run_pod).reconcile_pod,
         },
     )

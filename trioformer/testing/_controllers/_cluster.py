@@ -28,7 +28,7 @@ from .._storage._tracking import Writer
 
 logger = logging.getLogger("trioformer.testing")
 
-_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "discovery.k8s.io/v1")
+_VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "discovery.k8s.io/v1", "policy/v1")
 """The API versions of the kinds that the controllers use."""
 _ADOPTERS: Final = {"Pod": ("ReplicaSet", "StatefulSet", "Job"), "ReplicaSet": ("Deployment",)}
 """The kinds whose objects are checked after a change of an object without a controller."""
@@ -81,7 +81,7 @@ class Cluster:
         controllers = [owner for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
         for owner in controllers:
             self.check(owner["kind"], stored.namespace, owner["name"])
-        others = {"Pod": ["Service"], "Node": ["Pod"]}.get(kind, [])
+        others = {"Pod": ["Service", "PodDisruptionBudget"], "Node": ["Pod"]}.get(kind, [])
         for other in (*others, *(() if controllers else _ADOPTERS.get(kind, ()))):
             for each in self._stored(other, stored.namespace):
                 self.check(other, each.namespace, each.name)
@@ -160,6 +160,10 @@ class Cluster:
         """Return how long it is until some seconds after a timestamp."""
         return (datetime.fromisoformat(start) + timedelta(seconds=seconds) - self.now).total_seconds()
 
+    def controls(self, kind: str | None) -> bool:
+        """Return whether the controllers know a kind."""
+        return kind in self._kinds
+
     def get(self, kind: str, namespace: str, name: str) -> JSONObject | None:
         """Return a copy of an object, or None."""
         stored = self.registry.storage.get(self._kinds[kind].resource, f"{namespace}/{name}" if namespace else name)
@@ -187,8 +191,12 @@ class Cluster:
         """Write a changed copy of an object.  Nothing is written if the object has not changed."""
         given = {"apiVersion": self._kinds[kind].info.api_version, "kind": kind, **obj, **changes}
         namespace, name = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
-        given["metadata"] = {**given["metadata"], "resourceVersion": None}
-        self.registry.update(self._kinds[kind], namespace, name, lambda _: given, part=part, writer=_MANAGER)
+
+        def changed(current: JSONObject) -> JSONObject:
+            version = current["metadata"]["resourceVersion"]
+            return {**given, "metadata": {**given["metadata"], "resourceVersion": version}}
+
+        self.registry.update(self._kinds[kind], namespace, name, changed, part=part, writer=_MANAGER)
 
     def delete(self, kind: str, obj: JSONObject) -> None:
         """Delete an object, unless it is already being deleted."""
