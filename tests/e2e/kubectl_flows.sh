@@ -994,11 +994,16 @@ kubectl patch things.$N.example.com one -p '{"spec":{"size":4}}'
 kubectl scale things.$N.example.com one --replicas=5
 kubectl get things.$N.example.com one -o yaml
 kubectl delete crd things.$N.example.com
-### crd-scale-type differs: kube-apiserver adds a cause for the path of the scale
+### crd-scale-type
 setup kubectl create -f crd.yaml
 setup kubectl wait --for=condition=Established crd things.$N.example.com
 sed "s/GROUP/$N.example.com/" thing.yaml | kubectl create -f -
 kubectl patch things.$N.example.com one --type=merge -p '{"spec":{"size":"x"}}'
+kubectl patch things.$N.example.com one --type=merge -p '{"spec":{"size":1.5}}'
+kubectl patch things.$N.example.com one --type=merge -p '{"spec":{"size":-1}}'
+kubectl patch things.$N.example.com one --type=merge -p '{"spec":{"size":3000000000}}'
+kubectl patch things.$N.example.com one --subresource=status --type=merge -p '{"status":{"size":-2}}'
+kubectl scale things.$N.example.com one --replicas=2 --current-replicas=7
 setup kubectl delete crd things.$N.example.com
 ### crd-apply
 setup kubectl create -f crd.yaml

@@ -89,6 +89,13 @@ async def test_a_custom_kind_is_scaled_by_the_paths_of_its_definition(server_cli
         assert (await api.get("w"))["spec"] == {"size": {"count": 7}}
         with pytest.raises(InvalidError, match=r"\.spec\.size\.count: Invalid value: -1: should be a non-negative"):
             await api.scale("w", -1)
+        for count, problem in ((-1, "non-negative"), (2**31, "less than or equal to 2147483647")):
+            with pytest.raises(
+                InvalidError, match=rf"\.spec\.size\.count: Invalid value: {count}: should be .*{problem}"
+            ):
+                await api.patch("w", {"spec": {"size": {"count": count}}})
+        with pytest.raises(InvalidError, match=r"\.status\.running: Invalid value: -1: should be a non-negative"):
+            await api.patch("w", {"status": {"running": -1}}, subresource="status")
         with pytest.raises(StatusError) as refused:
             await api.patch("w", {"spec": {"replicas": 5}}, patch_type="strategic", subresource="scale")
         assert refused.value.code == 415

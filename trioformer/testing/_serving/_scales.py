@@ -11,8 +11,6 @@ import attrs
 
 from ...errors import SelectorError
 from ...models._internal import decode
-from .._storage._custom import DEFINITIONS
-from .._storage._custom_objects import custom_causes
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._patching import Change, merge
@@ -20,7 +18,7 @@ from .._storage._registry import Registry, WriteOptions
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, cause, invalid, status_error
 from .._storage._storage import JSONObject, Stored
-from ._tables import objects_at, value_at
+from ._tables import value_at
 
 
 @final
@@ -37,21 +35,14 @@ class ScalePaths:
     selector."""
 
     @classmethod
-    def of(cls, registry: Registry, served: ServedKind) -> ScalePaths:
-        """Return the paths for a kind, which are read from the CustomResourceDefinition of a custom kind."""
-        stored = None if served.is_builtin else registry.storage.get(DEFINITIONS, served.resource)
-        if stored is None:
+    def of(cls, served: ServedKind) -> ScalePaths:
+        """Return the paths for a kind."""
+        if served.scale is None:
             return cls()
-        for version in objects_at(decode(b"{" + stored.body), "spec", "versions"):
-            found = value_at(version, "subresources", "scale")
-            if version.get("name") == served.info.version and isinstance(found, dict):
-                selector = found.get("labelSelectorPath")
-                return cls(
-                    _path(found.get("specReplicasPath")) or cls().replicas,
-                    _path(found.get("statusReplicasPath")) or cls().current,
-                    _path(selector) or None,
-                )
-        return cls()
+        spec, status, selector = (
+            _path(served.scale.get(name)) for name in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
+        )
+        return cls(spec or cls().replicas, status or cls().current, selector or None)
 
 
 def _path(text: object) -> tuple[str, ...]:
@@ -105,15 +96,16 @@ def rescale(
     registry: Registry, served: ServedKind, namespace: str, name: str, change: Change, options: WriteOptions
 ) -> JSONObject:
     """Change a Scale and return it.  Only the number of replicas can be changed."""
-    paths = ScalePaths.of(registry, served)
+    paths = ScalePaths.of(served)
     current = registry.get(served, namespace, name)
     obj = decode(b"{" + current.body)
     scale = change(_scale(paths, served, obj, value_at(obj, *paths.replicas)))
     metadata = metadata_of(scale)
     registry.check_location(served, namespace, name, metadata)
     replicas = value_at(scale, "spec", "replicas") or 0
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
-        raise _negative(paths, served, name, replicas, obj)
+    is_number = isinstance(replicas, int) and not isinstance(replicas, bool)
+    if not is_number or (replicas < 0 and served.is_builtin):
+        raise _negative(paths, served, name, replicas)
     version = metadata.get("resourceVersion")
 
     def rescaled(obj: JSONObject) -> JSONObject:
@@ -140,7 +132,7 @@ def apply_scale(
         APIStatusError: The configuration is not valid (400, 404 or 422), other managers own the replicas field (409),
             or the kind is a custom kind, as in kube-apiserver (500).
     """
-    paths = ScalePaths.of(registry, served)
+    paths = ScalePaths.of(served)
     version, kind = config.get("apiVersion"), config.get("kind")
     if (version, kind) != ("autoscaling/v1", "Scale"):
         raise bad_request(f"invalid object type: {version}, Kind={kind}")
@@ -148,7 +140,7 @@ def apply_scale(
     registry.check_location(served, namespace, name, metadata)
     replicas = value_at(config, "spec", "replicas")
     if replicas is not None and (not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0):
-        raise _negative(paths, served, name, replicas, {})
+        raise _negative(paths, served, name, replicas)
     kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
     wanted: JSONObject = {
         "apiVersion": served.info.api_version,
@@ -179,18 +171,14 @@ def _at(path: tuple[str, ...], value: object) -> JSONObject:
     return made
 
 
-def _negative(paths: ScalePaths, served: ServedKind, name: str, replicas: object, obj: JSONObject) -> Exception:
+def _negative(paths: ScalePaths, served: ServedKind, name: str, replicas: object) -> Exception:
     if served.is_builtin:
         problem = f"Invalid value: {replicas!r}: must be greater than or equal to 0"
         return invalid("autoscaling", "Scale", name, [cause("FieldValueInvalid", problem, "spec.replicas")])
     problem = f"Invalid value: {replicas!r}: should be a non-negative integer"
-    wrong = cause("FieldValueInvalid", problem, _shown(paths.replicas))
-    causes = []
-    if served.schema is not None and isinstance(replicas, int):
-        names = {"apiVersion": served.info.api_version, "kind": served.info.kind}
-        scaled = merge({**names, **obj}, _at(paths.replicas, replicas))
-        causes = custom_causes(scaled, served.schema, {**names, **obj}, status_only=False)
-    return invalid(served.info.group, served.info.kind, name, [*causes, wrong])
+    return invalid(
+        served.info.group, served.info.kind, name, [cause("FieldValueInvalid", problem, _shown(paths.replicas))]
+    )
 
 
 def _shown(path: tuple[str, ...]) -> str:

@@ -49,9 +49,7 @@ def handle(
         case "serviceaccounts", "token", "create":
             return json_response(grant(registry, served, namespace, name, body()), code=201)
         case _, "scale", "get":
-            return json_response(
-                scale_of(ScalePaths.of(registry, served), served, registry.get(served, namespace, name))
-            )
+            return json_response(scale_of(ScalePaths.of(served), served, registry.get(served, namespace, name)))
         case _, "scale", "update":
             scale = body()
             return json_response(rescale(registry, served, namespace, name, lambda _: scale, options))

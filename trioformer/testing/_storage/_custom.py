@@ -83,6 +83,7 @@ def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
                 selectable_fields=selectable,
                 columns=tuple(version.get("additionalPrinterColumns") or ()),
                 storage_version=stored,
+                scale=(version.get("subresources") or {}).get("scale"),
             )
 
 

@@ -5,14 +5,17 @@ Source: apiextensions-apiserver ``pkg/registry/customresource``, ``pkg/apiserver
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from ._field_errors import duplicate, invalid_value, json_text, required
+from ._go_formats import go_text, go_type
 from ._object_meta import dns_1035_problems, metadata_causes, segment_problems
 from ._schema_validation import MISSING, validate
 from ._schemas import Schema, children, embedded_objects
 from ._storage import JSONObject
+
+_MAX_REPLICAS: Final = 2**31 - 1
 
 
 def custom_causes(obj: JSONObject, schema: Schema, old: JSONObject | None, *, status_only: bool) -> list[JSONObject]:
@@ -29,6 +32,26 @@ def custom_causes(obj: JSONObject, schema: Schema, old: JSONObject | None, *, st
     if old is None or not list(_unique_causes(old, schema, "")):
         causes += _unique_causes(obj, schema, "")
     return causes
+
+
+def scale_causes(obj: JSONObject, scale: Mapping[str, Any] | None, *, status_only: bool) -> Iterator[JSONObject]:
+    """Validate the numbers of replicas of a kind with a Scale, and yield the causes of errors."""
+    for name in ("statusReplicasPath",) if status_only else ("specReplicasPath", "statusReplicasPath"):
+        path = (scale or {}).get(name, "")
+        value: Any = obj
+        for part in path.removeprefix(".").split("."):
+            value = value.get(part, MISSING) if isinstance(value, dict) else MISSING
+        if value is MISSING:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool):
+            kind = "float64" if isinstance(value, float) else go_type(value)
+            yield invalid_value(
+                path, 0, f"{path} accessor error: {go_text(value)} is of the type {kind}, expected int64"
+            )
+        elif value < 0:
+            yield invalid_value(path, value, "should be a non-negative integer")
+        elif value > _MAX_REPLICAS:
+            yield invalid_value(path, value, f"should be less than or equal to {_MAX_REPLICAS}")
 
 
 # --- lists that are sets or maps --------------------------------------------------------------------------------------

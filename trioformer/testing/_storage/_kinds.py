@@ -152,6 +152,8 @@ class ServedKind:
     """The ``additionalPrinterColumns`` of a custom kind."""
     storage_version: str = attrs.field(default="", eq=False)
     """The version in which the objects of a custom kind are stored."""
+    scale: Mapping[str, Any] | None = attrs.field(default=None, eq=False)
+    """The paths for the Scale of a custom kind, or None."""
     conversion: Conversion | None = attrs.field(
         init=False,
         eq=False,
@@ -258,10 +260,11 @@ class Kinds:
         selectable_fields: tuple[str, ...] = (),
         columns: tuple[Mapping[str, Any], ...] = (),
         storage_version: str = "",
+        scale: Mapping[str, Any] | None = None,
     ) -> ServedKind:
         """Serve a kind. This replaces any kind with the same group, version and plural."""
         version = storage_version or info.version
-        served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields, columns, version)
+        served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields, columns, version, scale)
         self._by_path[info.group, info.version, info.plural] = served
         return served
 

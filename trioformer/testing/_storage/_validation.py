@@ -7,7 +7,7 @@ CustomResourceDefinitions have their own rules.
 from __future__ import annotations
 
 from . import _custom
-from ._custom_objects import custom_causes
+from ._custom_objects import custom_causes, scale_causes
 from ._definitions import definition_warnings
 from ._field_checks import FieldCheck
 from ._field_errors import forbidden, invalid_value
@@ -50,6 +50,7 @@ def check_object(
         names = {"apiVersion": served.info.api_version, "kind": served.info.kind}
         was = None if old is None else {**names, **old}
         causes += custom_causes({**names, **obj}, served.schema, was, status_only=status_only)
+        causes += scale_causes(obj, served.scale, status_only=status_only)
     if causes:
         raise invalid(served.info.group, served.info.kind, metadata["name"], causes)
     if fields is not None:
