@@ -114,7 +114,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         trio.run(main)
     else:
-        serve = [sys.executable, "-m", "trioformer.testing", "serve", "--bind", "127.0.0.1:0"]
+        serve = [sys.executable, "-m", "trioformer.testing", "serve", "--insecure-http", "--bind", "127.0.0.1:0"]
         with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             url = next(word for word in server.stdout.readline().split() if word.startswith("http"))

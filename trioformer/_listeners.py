@@ -87,13 +87,22 @@ def server_context(
         ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not belong to the
             certificate.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        load_certificate(context, _read(certificate, names[0]), _read(key, names[1]))
+        return pem_context(_read(certificate, names[0]), _read(key, names[1]))
     except CertificateRefusedError as exc:
         file, name = (key, names[1]) if exc.is_key else (certificate, names[0])
         raise ConfigError(str(exc), file=os.fspath(file), key=name) from exc
+
+
+def pem_context(certificate: Secret[bytes], key: Secret[bytes]) -> ssl.SSLContext:
+    """Return a TLS context for a server with this certificate chain and key in PEM.
+
+    Raises:
+        CertificateRefusedError: The certificate or the key is not valid.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    load_certificate(context, certificate, key)
     context.set_alpn_protocols(["http/1.1"])
     return context
 

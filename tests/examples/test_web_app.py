@@ -36,7 +36,7 @@ def started(*arguments: str, cwd: Path, kubeconfig: Path) -> Iterator[tuple[subp
     ) as process:
         try:
             assert process.stdout is not None
-            found = next(url for line in process.stdout if (url := re.search(r"http://127\.0\.0\.1:\d+", line)))
+            found = next(url for line in process.stdout if (url := re.search(r"https?://127\.0\.0\.1:\d+", line)))
             yield process, found[0]
         finally:
             process.kill()

@@ -187,7 +187,12 @@ def test_the_command_prints_its_url_and_ends_on_ctrl_c(tmp_path: Path, monkeypat
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     file = tmp_path / "kubeconfig"
-    assert main(["serve", "--bind", "127.0.0.1:0", "--write-kubeconfig", str(file), "--living", "--access-log"]) == 0
+    assert (
+        main(
+            ["serve", "--bind=127.0.0.1:0", f"--write-kubeconfig={file}", "--living", "--access-log", "--insecure-http"]
+        )
+        == 0
+    )
     (url,) = terminal.getvalue().splitlines()
     config = load_kubeconfig(file)
     assert (config.server, config.namespace, config.context) == (url, "default", "trioformer")
@@ -235,7 +240,9 @@ def test_usage_errors_exit_with_2(arguments: list[str], capsys: pytest.CaptureFi
 async def command(*options: str) -> AsyncIterator[tuple[Program, str]]:
     """Run the command."""
     with trio.fail_after(30):
-        async with running("-m", "trioformer.testing", "serve", "--bind", "127.0.0.1:0", *options) as program:
+        async with running(
+            "-m", "trioformer.testing", "serve", "--bind", "127.0.0.1:0", "--insecure-http", *options
+        ) as program:
             await program.wait_for(lambda lines: bool(lines))
             yield program, program.lines[0]
 

@@ -28,10 +28,14 @@ from .._run import run
 from .._secret import Secret
 from .._serving import serve_app
 from ..errors import ConfigError, ManifestError, StatusError
+from ._identity import Identity, make_identity, new_token
 from ._serve_http import LIMITS, Access
 from ._server import APIServer
+from ._serving._guard import checked_host, plain_host
 from ._simulation import simulate_cluster
+from ._state_file import StateError, StateFile
 
+_KUBECONFIG: Final = Path("trioformer.kubeconfig")
 _STOPPED: Final = (130, 143)
 """The exit codes after a signal, which is the only way to end the server."""
 
@@ -62,40 +66,73 @@ def _parser() -> argparse.ArgumentParser:
         "--bind", default="127.0.0.1:8001", metavar="HOST:PORT", help="default: 127.0.0.1:8001; port 0: any free port"
     )
     serve.add_argument(
-        "--write-kubeconfig", type=Path, metavar="PATH", help="write a kubeconfig for kubectl to this file"
+        "--write-kubeconfig",
+        type=Path,
+        metavar="PATH",
+        help=f"write a kubeconfig for clients to this file; default: {_KUBECONFIG}, or none with --insecure-http",
     )
+    serve.add_argument("--state", type=Path, metavar="PATH", help="keep the objects in this file across restarts")
     serve.add_argument(
-        "--load", action="append", default=[], metavar="PATH", help="create the objects in this file or directory first"
+        "--load",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="create the objects in this file or directory in a new cluster",
     )
-    serve.add_argument(
+    clusters = serve.add_mutually_exclusive_group()
+    clusters.add_argument(
+        "--controllers",
+        action="store_true",
+        help="create, schedule and run the pods of Deployments and other workloads",
+    )
+    clusters.add_argument(
         "--living", action="store_true", help="simulate a cluster whose pods are created, change and are deleted"
     )
     serve.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="another name of this server; may be repeated"
     )
-    serve.add_argument("--certificate", type=Path, metavar="PATH", help="serve TLS with this certificate (PEM)")
+    serve.add_argument("--insecure-http", action="store_true", help="serve HTTP without TLS and, by default, a token")
+    serve.add_argument(
+        "--certificate", type=Path, metavar="PATH", help="the certificate (PEM); default: one of a new authority"
+    )
     serve.add_argument("--key", type=Path, metavar="PATH", help="the certificate's key (PEM)")
-    serve.add_argument("--token-file", type=Path, metavar="PATH", help="require the bearer token in this file")
+    serve.add_argument(
+        "--token-file", type=Path, metavar="PATH", help="the bearer token for clients; default: a new one"
+    )
     serve.add_argument("--allow-insecure", action="store_true", help="accept other machines without TLS or a token")
     serve.add_argument("--access-log", action="store_true", help="log finished requests to standard error")
     return parser
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    access, tls = await _read_access(options)
-    # Milliseconds, so that a restarted server has higher revisions than before.
-    server = APIServer(first_revision=int(time.time() * 1_000))
-    _load(server, options.load)
+    try:
+        state = None if options.state is None else await trio.to_thread.run_sync(StateFile.open, options.state)
+        access, tls = await _read_access(options, state)
+        # Milliseconds, so that a restarted server has higher revisions than before.
+        server = APIServer(
+            first_revision=int(time.time() * 1_000), garbage_collector=True, controllers=options.controllers
+        )
+        is_restored = state is not None and state.restore(server)
+    except StateError as exc:
+        raise _UsageError(f"--state: {exc}") from exc
+    if not is_restored:
+        _load(server, options.load)
     listener = await _listen(options.bind, access)
     url = url_of(listener, "https" if tls else "http")
-    await _write_kubeconfig(options.write_kubeconfig, access, listener)
+    kubeconfig = options.write_kubeconfig or (None if options.insecure_http else _KUBECONFIG)
+    await _write_kubeconfig(kubeconfig, access, listener)
     access_log = _access_log() if options.access_log else None
     async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
         app = access.guard(server, options.bind, listener)
         await nursery.start(partial(serve_app, app, listener, limits=LIMITS, tls=tls, access_log=access_log))
+        if state is not None:
+            nursery.start_soon(state.run, server)
         if options.living:
             await nursery.start(simulate_cluster, server)
         print(url, flush=True)  # noqa: T201  # output of the command
+        if kubeconfig is _KUBECONFIG:
+            print(f"try: kubectl --kubeconfig {kubeconfig} get namespaces", file=sys.stderr)  # noqa: T201
 
 
 def _load(server: APIServer, paths: list[str]) -> None:
@@ -106,21 +143,45 @@ def _load(server: APIServer, paths: list[str]) -> None:
         raise _UsageError("; ".join(str(exc).splitlines())) from exc
 
 
-async def _read_access(options: argparse.Namespace) -> tuple[Access, ssl.SSLContext | None]:
+async def _read_access(options: argparse.Namespace, state: StateFile | None) -> tuple[Access, ssl.SSLContext | None]:
+    if options.insecure_http and options.certificate is not None:
+        raise _UsageError("--insecure-http and --certificate exclude each other")
     try:
         token: Secret[str] | None = None
         if options.token_file is not None:
             token = await trio.to_thread.run_sync(_read_token, options.token_file)
+        identity = None
+        if not options.insecure_http:
+            if options.certificate is None and options.key is None:
+                identity = _identity(options, state)
+            token = token or (new_token() if identity is None else identity.token)
         access = Access(
             hosts=options.allow_host,
             certificate=options.certificate,
             key=options.key,
             token=token,
+            identity=identity,
             allow_insecure=options.allow_insecure,
         )
         return access, access.tls_context(("--certificate", "--key"))
     except (ConfigError, ValueError) as exc:
         raise _UsageError(str(exc)) from exc
+
+
+def _identity(options: argparse.Namespace, state: StateFile | None) -> Identity:
+    """Return the identity in the state file, so that a kubeconfig stays valid, or a new one."""
+    host = options.bind.rpartition(":")[0].strip("[]")
+    names = [*map(checked_host, options.allow_host), *([plain_host(host)] if host else [])]
+    identity = None if state is None else state.identity
+    if identity is None or not identity.names.issuperset(names):
+        try:
+            identity = make_identity(names)
+        except ModuleNotFoundError as exc:
+            problem = f"TLS needs {exc.name}: run pip install 'trioformer[testing]', or pass --certificate and --key"
+            raise _UsageError(f"{problem}, or --insecure-http") from exc
+        if state is not None:
+            state.identity = identity
+    return identity
 
 
 def _read_token(path: Path) -> Secret[str]:
@@ -161,7 +222,9 @@ async def _write_kubeconfig(path: Path | None, access: Access, listener: socket.
 def _kubeconfig(url: str, access: Access) -> Secret[bytes]:
     name = "trioformer"
     cluster = {"server": url}
-    if access.certificate is not None:  # the file must include the authority of a certificate that is not self-signed
+    if access.identity is not None:
+        cluster["certificate-authority-data"] = base64.b64encode(access.identity.authority.encode()).decode()
+    elif access.certificate is not None:  # the file must include the authority of a certificate that is not self-signed
         cluster["certificate-authority-data"] = base64.b64encode(read_file(access.certificate).reveal()).decode()
     content = {
         "apiVersion": "v1",

@@ -16,6 +16,7 @@ import trio
 from .._listeners import is_loopback, is_token, open_listener, server_context, url_of
 from .._secret import Secret, conceal
 from .._serving import ServerLimits, serve_app
+from ._identity import Identity
 from ._server import APIServer
 from ._serving._guard import Guard, checked_host, plain_host
 from ._storage._bodies import MAX_BYTES
@@ -49,6 +50,8 @@ class Access:
     certificate: str | PathLike[str] | None = None
     key: str | PathLike[str] | None = None
     token: Secret[str] | None = None
+    identity: Identity | None = None
+    """The certificate and the key that the server has made itself, instead of files."""
     allow_insecure: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -67,6 +70,8 @@ class Access:
             ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not belong to the
                 certificate.
         """
+        if self.identity is not None:
+            return self.identity.context()
         if self.certificate is None or self.key is None:
             return None
         return server_context(self.certificate, self.key, names=names)
@@ -81,7 +86,7 @@ class Access:
         """
         if is_loopback(listener.getsockname()[0]):
             return
-        missing = [name for name, given in (("TLS", self.certificate), ("a token", self.token)) if given is None]
+        missing = [name for name, given in (("TLS", self.has_tls), ("a token", self.token)) if not given]
         if not missing:
             return
         if not self.allow_insecure:
@@ -95,6 +100,11 @@ class Access:
             bind,
             " and ".join(missing),
         )
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether clients must use https."""
+        return self.identity is not None or self.certificate is not None
 
     def guard(self, server: APIServer, bind: str, listener: socket.socket) -> Guard:
         """Return an ASGI application that checks each request before the server's application handles it."""
@@ -110,7 +120,7 @@ class Access:
         """
         is_everywhere = _is_unspecified(listener.getsockname()[0])
         host = next(iter(self.hosts), "localhost") if is_everywhere else None
-        return url_of(listener, "http" if self.certificate is None else "https", host)
+        return url_of(listener, "https" if self.has_tls else "http", host)
 
 
 def _is_unspecified(address: str) -> bool:
