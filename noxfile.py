@@ -378,6 +378,14 @@ def e2e_versions(session: nox.Session) -> None:
         session.run("pytest", *E2E_CORE, *parallel, *session.posargs, env=env)
 
 
+@nox.session(default=False)
+def foreign(session: nox.Session) -> None:
+    """Run clients and controllers of other projects against the embedded server (what follows ``--``: their names)."""
+    _install(session, "test")
+    env = _control_plane(session, "kube-controller-manager", "kube-scheduler", "kwok")
+    session.run("python", "-m", "tests.e2e.foreign.run", *session.posargs, env=env)
+
+
 @nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """Run the benchmarks beside other clients; they make environments of their own (what follows ``--``: names)."""

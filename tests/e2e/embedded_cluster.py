@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,14 +17,6 @@ from trioformer.testing.control_plane._certificates import Certificates, issue_c
 from trioformer.testing.control_plane._cluster import make_controller_manager, make_kwok
 from trioformer.testing.control_plane._process import Program, flags, free_ports, start_on_free_ports
 
-KUBECONFIG: Final = """
-apiVersion: v1
-kind: Config
-clusters: [{name: embedded, cluster: {server: "%s"}}]
-contexts: [{name: embedded, context: {cluster: embedded}}]
-current-context: embedded
-"""
-
 EXPECTED: Final = {
     r"The manifest file is empty, ignoring": "kube-controller-manager has no static admission webhooks",
     r"as new as written version": "a controller does not see its last write yet, and tries again",
@@ -35,16 +29,31 @@ EXPECTED: Final = {
 
 
 @asynccontextmanager
-async def kubeconfig_of(server: APIServer, directory: Path) -> AsyncIterator[Path]:
-    """Serve on loopback, and write a kubeconfig."""
+async def kubeconfig_of(
+    server: APIServer, directory: Path, certificates: Certificates | None = None
+) -> AsyncIterator[Path]:
+    """Serve on loopback, with TLS if there are certificates, and write a kubeconfig."""
+    arguments = (
+        {} if certificates is None else {"certificate": certificates.server_certificate, "key": certificates.server_key}
+    )
     async with trio.open_nursery() as nursery:
         await nursery.start(server.run)
-        url = await nursery.start(serve_http, server)
+        url: str = await nursery.start(functools.partial(serve_http, server, **arguments))
         path = directory / "kubeconfig"
-        path.write_text(KUBECONFIG % url)
+        path.write_text(json.dumps(kubeconfig(url) if certificates is None else certificates.kubeconfig(url)))
         path.chmod(0o600)
         yield path
         nursery.cancel_scope.cancel()
+
+
+def kubeconfig(url: str) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "embedded", "cluster": {"server": url}}],
+        "contexts": [{"name": "embedded", "context": {"cluster": "embedded"}}],
+        "current-context": "embedded",
+    }
 
 
 def make_scheduler(assets: Path, directory: Path, certificates: Certificates) -> Program:
@@ -72,10 +81,10 @@ MAKERS: Final = {
 async def programs_on(
     server: APIServer, assets: Path, directory: Path, names: Iterable[str]
 ) -> AsyncIterator[list[Program]]:
-    """Serve on loopback, and run the named programs as clients."""
+    """Serve on loopback with TLS, and run the named programs as clients."""
     (directory / "logs").mkdir()
     certificates = issue_certificates(directory)
-    async with kubeconfig_of(server, directory), AsyncExitStack() as stack:
+    async with kubeconfig_of(server, directory, certificates), AsyncExitStack() as stack:
         programs: list[Program] = []
         for name in names:
             make = MAKERS[name]
