@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trioformer.testing import APIServer
+from trioformer.testing._storage import _strategies
 
 CONTAINER = {"name": "main", "image": "busybox"}
 
@@ -94,6 +95,23 @@ def test_services_have_different_addresses_and_ports() -> None:
     ports = {spec["ports"][0]["nodePort"] for spec in specs}
     assert len(ports) == 50
     assert ports <= set(range(30_000, 32_768))
+
+
+def test_the_ports_of_deleted_and_restored_services_are_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_strategies, "_PORTS", range(30_000, 30_003))
+    first, server = APIServer(), APIServer()
+
+    def add(to: APIServer, name: str, **port: int) -> int:
+        made = create(to, "Service", name=name, spec={"type": "NodePort", "ports": [{"port": 80, **port}]})
+        return int(made["spec"]["ports"][0]["nodePort"])
+
+    add(first, "given", nodePort=30_001)
+    add(server, "lost", nodePort=30_000)
+    server.restore(first.snapshot())
+    others = {name: add(server, name) for name in ("a", "b")}
+    assert set(others.values()) == {30_000, 30_002}
+    server.delete("services", "a")
+    assert add(server, "c") == others["a"]
 
 
 def test_a_service_keeps_its_address_until_its_type_needs_none() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -36,4 +38,9 @@ def wall_clock() -> datetime:
 
 def timestamp(clock: Clock) -> str:
     """Return the current time of a clock in the format of ``metav1.Time``, in UTC and whole seconds."""
-    return clock().astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+    return _text(math.floor(clock().timestamp()))
+
+
+@functools.lru_cache(16)
+def _text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00") + "Z"

@@ -7,6 +7,7 @@ Source: kubernetes ``pkg/apis/*/*/defaults.go``, and its conversions for the lab
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ def _dicts(value: object) -> list[JSONObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+@functools.lru_cache(1_000)
 def pull_policy(image: object) -> str:
     """Return the policy for an image, which is always pulled if its tag may move to another image."""
     name = str(image or "")

@@ -13,6 +13,7 @@ The types of the fields are those of the table of protobuf types.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
@@ -29,6 +30,7 @@ _ZEROS: Final[dict[str, Any]] = {"s": "", "b": False, "i": 0, "d": 0, "e": 0, "D
 """The values of absent fields without ``omitempty``, by the letter of their kind.  Other kinds are null in JSON."""
 _OMITTED: Final = frozenset("sbideyQ")
 _LEAVES: Final = frozenset("sbideyTUDFQIRABC")
+_WRONG_TYPES_IGNORED: Final = suppress(*WRONG_TYPE)
 
 
 def set_builtin_defaults(served: ServedKind, obj: JSONObject) -> None:
@@ -51,10 +53,8 @@ def _zero(type_: WireType) -> JSONObject:
     zero: JSONObject = {}
     plan = _Plan()
     plan.add(type_, "", {})
-    for name in plan.nulls:
-        zero[name] = None
-    zero |= plan.pointers
-    for name, _ in plan.copied:
+    zero |= plan.defaults
+    for name in plan.copied:
         zero[name] = _zero(plan.children[name].type)
     return zero
 
@@ -64,7 +64,7 @@ def empty_status(served: ServedKind) -> JSONObject:
     root = _root(served)
     status: JSONObject = {}
     if root is not None and (child := root[0].children.get("status")) is not None:
-        _fill(status, child.plan or child.make_plan())
+        child.fill(status)
     return status
 
 
@@ -80,29 +80,33 @@ class _Child:
         self.path = path
         self.plan: _Plan | None = None
 
-    def make_plan(self) -> _Plan:
-        """Return the plan for these objects.  It is made for the first such object."""
-        self.plan = _plan(self.type, self.path)
-        return self.plan
+    def fill(self, member: Any) -> None:
+        """Set the defaults of the objects in a member.  Their plan is made for the first such objects."""
+        plan = self.plan
+        if plan is None:
+            plan = self.plan = _plan(self.type, self.path)
+        if not self.shape:
+            members: Iterable[Any] = (member,)
+        else:
+            members = member.values() if isinstance(member, dict) else member if isinstance(member, list) else ()
+        for one in members:
+            if isinstance(one, dict):
+                _fill(one, plan)
 
 
 @final
 class _Plan:
     """The changes to an object of one type."""
 
-    __slots__ = ("amounts", "children", "copied", "empties", "nulls", "pointers", "rules", "values")
+    __slots__ = ("amounts", "children", "copied", "defaults", "empties", "rules")
 
     def __init__(self) -> None:
-        self.pointers: list[tuple[str, Any]] = []
+        self.defaults: list[tuple[str, Any]] = []
         """The values of members that are absent."""
-        self.values: list[tuple[str, Any]] = []
-        """The values of members that are absent or empty."""
-        self.copied: list[tuple[str, bytes]] = []
-        """The lists and objects, encoded as JSON, of members that are absent or empty."""
-        self.nulls: list[str] = []
-        """The lists and maps that are null if they are absent or empty."""
+        self.copied: dict[str, Callable[[], Any]] = {}
+        """Functions that return the lists and objects for members that are absent."""
         self.empties: set[str] = set()
-        """The members that are removed if they are empty."""
+        """The members that are treated as absent if they are empty."""
         self.amounts: list[str] = []
         """The quantities, and the maps of quantities."""
         self.children: dict[str, _Child] = {}
@@ -127,37 +131,32 @@ class _Plan:
             if field.element.removeprefix("*") == "Q":
                 self.amounts.append(field.json)
             default = defaults.get(field.json)
-            if default is None and field.omits_empty:
-                if field.shape or kind in _OMITTED:
-                    self.empties.add(field.json)
-            elif isinstance(default, list | dict):
-                self.copied.append((field.json, dumps(default)))
+            is_pointer = kind.startswith("*")
+            if default is None and is_object and not (field.omits_empty or field.shape or is_pointer):
+                default = {}
+            if isinstance(default, list | dict):
+                self.copied[field.json] = functools.partial(decode, dumps(default))
             elif default is not None:
-                (self.pointers if kind.startswith("*") else self.values).append((field.json, default))
-            elif is_object and not (field.shape or kind.startswith("*")):
-                self.copied.append((field.json, b"{}"))
-            elif field.shape or kind == "y":
-                self.nulls.append(field.json)
-            else:
-                self.pointers.append((field.json, _ZEROS.get(kind)))
+                self.defaults.append((field.json, default))
+            elif not field.omits_empty:
+                self.defaults.append((field.json, None if field.shape else _ZEROS.get(kind)))
+            is_kept = is_pointer if default is not None else kind not in _OMITTED
+            if field.shape or isinstance(default, list | dict) or not is_kept:
+                self.empties.add(field.json)
+
+    def fill_copied(self) -> None:
+        """Set the defaults within the values that :attr:`copied` returns."""
+        for name, copy in self.copied.items():
+            value = copy()
+            if name in self.children:
+                self.children[name].fill(value)
+            self.copied[name] = functools.partial(decode, dumps(value)) if value else type(value)
 
 
 def _fill(value: JSONObject, plan: _Plan) -> None:
     for rule in plan.rules:
-        with suppress(*WRONG_TYPE):
+        with _WRONG_TYPES_IGNORED:
             rule(value)
-    for name, default in plan.pointers:
-        if value.get(name) is None:
-            value[name] = default
-    for name, default in plan.values:
-        if not value.get(name):
-            value[name] = default
-    for name, default in plan.copied:
-        if not value.get(name):
-            value[name] = decode(default)
-    for name in plan.nulls:
-        if not value.get(name):
-            value[name] = None
     for name in plan.amounts:
         if name in value:
             value[name] = _canonical_amounts(value[name])
@@ -166,17 +165,14 @@ def _fill(value: JSONObject, plan: _Plan) -> None:
         if not member and name in plan.empties:
             gone.append(name)
         elif (child := plan.children.get(name)) is not None:
-            below = child.plan or child.make_plan()
-            if isinstance(member, dict):
-                for one in (member,) if not child.shape else member.values():
-                    if isinstance(one, dict):
-                        _fill(one, below)
-            elif isinstance(member, list):
-                for one in member:
-                    if isinstance(one, dict):
-                        _fill(one, below)
+            child.fill(member)
     for name in gone:
         del value[name]
+    for name, default in plan.defaults:
+        value.setdefault(name, default)
+    for name, copy in plan.copied.items():
+        if name not in value:
+            value[name] = copy()
 
 
 def _canonical_amounts(value: Any) -> Any:
@@ -209,6 +205,7 @@ def _table() -> dict[str, str]:
 def _plan(type_: WireType, path: str) -> _Plan:
     plan = _Plan()
     plan.add(type_, path, _table())
+    plan.fill_copied()
     return plan
 
 
@@ -228,5 +225,6 @@ def _root(served: ServedKind) -> tuple[_Plan, JSONObject] | None:
 def _root_plan(type_: WireType) -> _Plan:
     plan = _plan(type_, f"{type_.module}.{type_.name}")
     plan.children.pop("metadata", None)  # the registry has its rules
-    plan.copied = [(name, default) for name, default in plan.copied if name != "metadata"]
+    plan.copied.pop("metadata", None)
+    plan.empties.discard("metadata")
     return plan

@@ -109,9 +109,8 @@ def _unrecognized(path: str, expected: str) -> Exception:
 
 def ordered(metadata: Mapping[str, Any]) -> JSONObject:
     """Return the metadata without empty fields, and with the other fields in kube-apiserver's order."""
-    full = {key: value for key, value in metadata.items() if value not in (None, "", {}, [])}
-    rest = [key for key in full if key not in _ORDER and key != "selfLink"]
-    return {key: full[key] for key in (*(key for key in _ORDER if key in full), *rest)}
+    full = {**{key: metadata[key] for key in _ORDER if key in metadata}, **metadata}
+    return {key: value for key, value in full.items() if (value or value == 0) and key != "selfLink"}
 
 
 def without_server_fields(metadata: Mapping[str, Any]) -> JSONObject:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import random
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Concatenate, ParamSpec, TypedDict, TypeVar, final
 
@@ -63,6 +62,9 @@ _SUFFIX_LENGTH = 5
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED = 63
 _GENERATE_ATTEMPTS = 8
+_UID_VERSION = 0x00000000_0000_4000_8000_000000000000
+_UID_BITS = 0xFFFFFFFF_FFFF_0FFF_3FFF_FFFFFFFFFFFF
+"""The random bits of a uid, which is a UUID of version 4."""
 
 
 P = ParamSpec("P")
@@ -195,7 +197,8 @@ class Registry:
             obj["metadata"] = labelled(obj["metadata"])
         before = new_object(served) if served.is_builtin and self.sets_defaults else {"metadata": {}}
         managers = self.tracker.created(served, obj, writer, before)
-        obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
+        if managers != obj["metadata"].get("managedFields"):
+            obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
         prepare_create(self.storage, served, obj, keep_status=part == "whole", sets_defaults=self.sets_defaults)
         check_object(served, obj, fields=fields)
         if not dry_run and _is_revision(given.get("resourceVersion")):
@@ -239,7 +242,8 @@ class Registry:
 
     def new_uid(self) -> str:
         """Return a new uid.  The sequence of uids is the same in every run."""
-        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        digits = f"{self._random.getrandbits(128) & _UID_BITS | _UID_VERSION:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def _generated_name(self, served: ServedKind, namespace: str, prefix: str) -> str:
         name = ""
@@ -262,7 +266,7 @@ class Registry:
         if not served.info.namespaced:
             return
         found = self.get(self.kinds.namespaces, "", namespace)
-        if decoded(found)["metadata"].get("deletionTimestamp"):
+        if b'"deletionTimestamp"' in found.body and decoded(found)["metadata"].get("deletionTimestamp"):
             problem = f"unable to create new content in namespace {namespace} because it is being terminated"
             why = cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
             raise forbidden(served.info, name, problem, [why])

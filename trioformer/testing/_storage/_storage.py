@@ -124,6 +124,8 @@ class Storage:
     """Functions that are called after each write with the resource and the change, or with None after a restore."""
     bootstrap: Callable[[str], Iterable[Stored]] = attrs.field(init=False, default=lambda _: ())
     """A function that returns the first objects of a resource.  It is called when the resource is first used."""
+    taken: set[str] = attrs.field(init=False, factory=set)
+    """The addresses and ports of Services, which are noted when the first of them is allocated."""
     _logs: dict[str, _Log] = attrs.field(init=False, factory=dict)
 
     def _log(self, resource: str) -> _Log:
@@ -301,6 +303,7 @@ class Storage:
         The counter is not reset, because otherwise watches that start at lost revisions would miss the next writes.
         """
         self.revision = self.compacted = max(self.revision, revision) + 1
+        self.taken.clear()
         for resource in {**self._logs, **objects}:
             log = self._log(resource)
             log.first += len(log.changes) + 1  # after the position of readers that are up to date

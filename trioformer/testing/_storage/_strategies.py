@@ -8,8 +8,8 @@ Source: kubernetes ``pkg/registry/*/*/strategy.go``, ``pkg/registry/core/service
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Callable, Collection, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -23,9 +23,10 @@ from ._kinds import STATUS_ON_CREATE, ServedKind
 from ._metadata import json_equal, ordered
 from ._storage import JSONObject, Storage
 
-_ADDRESSES: Final = ipaddress.ip_network("10.0.0.0/16")
-"""The cluster IPs.  The first one belongs to the Service ``kubernetes``."""
+_ADDRESSES: Final = range(2, 65_535)
+"""The numbers of the cluster IPs in 10.0.0.0/16.  The first address belongs to the Service ``kubernetes``."""
 _PORTS: Final = range(30_000, 32_768)
+_TAKEN: Final = re.compile(r'(?<=")10\.0\.\d+\.\d+(?=")|(?<=odePort":)\d+')
 _NODE_PORT_TYPES: Final = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -83,18 +84,12 @@ def prepare_update(storage: Storage, served: ServedKind, old: JSONObject, new: J
 
 def _pod(storage: Storage, pod: JSONObject, now: str) -> None:
     spec = pod["spec"]
-    tolerations = [one for one in spec.get("tolerations") or () if isinstance(one, dict)]
-    added = [
-        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-        for key in _UNREACHABLE
-        if not any(
-            one.get("key") in (None, "", key) and one.get("effect") in (None, "", "NoExecute") for one in tolerations
-        )
-    ]
-    if added:
-        spec["tolerations"] = tolerations + added
-    priority = _priority_class(storage, spec.get("priorityClassName"))
-    if priority:
+    tolerations = spec.setdefault("tolerations", [])
+    given = {one.get("key") for one in tolerations if one.get("effect") in (None, "", "NoExecute")}
+    for key in _UNREACHABLE if given.isdisjoint((None, "")) else ():
+        if key not in given:
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+    if priority := _priority_class(storage, spec.get("priorityClassName")):
         spec["priorityClassName"] = priority["metadata"]["name"]
     spec.setdefault("priority", priority.get("value", 0))
     spec.setdefault("preemptionPolicy", priority.get("preemptionPolicy", "PreemptLowerPriority"))
@@ -231,37 +226,49 @@ def _allocate(storage: Storage, spec: JSONObject) -> None:
     """Set the addresses and the ports of a Service."""
     if spec["type"] == "ExternalName":
         return
-    addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or _free_address(storage)]
+    addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or _free(storage, _ADDRESSES, _address)]
     is_dual = addresses[0] == "None" and not spec.get("selector")
     spec["clusterIP"], spec["clusterIPs"] = addresses[0], addresses
+    _taken(storage).update(addresses)
     policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_dual else "SingleStack")
     if not spec.get("ipFamilies"):
         families = ["IPv6" if ":" in one else "IPv4" for one in addresses]
         spec["ipFamilies"] = [*families, "IPv6"] if is_dual and policy != "SingleStack" else families
     if spec["type"] not in _NODE_PORT_TYPES or spec.get("allocateLoadBalancerNodePorts") is False:
         return
+    ports = spec.get("ports") or ()
     # The ports of two protocols with the same number have the same node port.
-    taken: dict[int, int] = {port["port"]: port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
-    for port in spec.get("ports") or ():
+    given = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}
+    _taken(storage).update(map(str, given.values()))
+    for port in ports:
         if not port.get("nodePort"):
-            port["nodePort"] = taken.get(port["port"]) or _free_port(storage, taken.values())
-            taken[port["port"]] = port["nodePort"]
+            port["nodePort"] = given.get(port["port"]) or int(_free(storage, _PORTS))
+            given[port["port"]] = port["nodePort"]
     if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
-        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or _free_port(storage, taken.values())
+        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or int(_free(storage, _PORTS))
 
 
-def _free_address(storage: Storage) -> str:
-    size = _ADDRESSES.num_addresses - 3  # without those of the network, of the Service kubernetes, and for broadcasts
-    services = [one.body for one in storage.snapshot("services")]
-    candidates = (str(_ADDRESSES[2 + (storage.revision + i) % size]) for i in range(size))
-    return next(one for one in candidates if not any(b'"%s"' % one.encode() in body for body in services))
+def _address(number: int) -> str:
+    return f"10.0.{number >> 8}.{number & 255}"
 
 
-def _free_port(storage: Storage, taken: Collection[int]) -> int:
-    services = [one.body for one in storage.snapshot("services")]
-    candidates = (_PORTS[(storage.revision + i) % len(_PORTS)] for i in range(len(_PORTS)))
-    free = (one for one in candidates if one not in taken)
-    return next(one for one in free if not any(b'odePort":%d' % one in body for body in services))
+def _taken(storage: Storage) -> set[str]:
+    """Return the addresses and ports that Services have, and those that deleted Services had."""
+    if not storage.taken:
+        storage.taken.update(*(_TAKEN.findall(stored.body.decode()) for stored in storage.snapshot("services")))
+    return storage.taken
+
+
+def _free(storage: Storage, numbers: range, text_of: Callable[[int], str] = str) -> str:
+    """Take a text that is not taken.  Those of deleted Services are free if no others are left."""
+    for i in range(2 * len(numbers)):
+        text = text_of(numbers[(storage.revision + i) % len(numbers)])
+        if text not in _taken(storage):
+            storage.taken.add(text)
+            return text
+        if i == len(numbers):
+            storage.taken.clear()
+    raise LookupError("all addresses or ports are taken")
 
 
 _CREATED: Final[Mapping[str, Callable[[Storage, JSONObject, str], None]]] = {
