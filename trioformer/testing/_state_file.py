@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
-import msgspec
 import trio
 
 from .._files import read_file, write_private
@@ -34,7 +33,7 @@ logger: Final = logging.getLogger("trioformer.testing")
 _FORMAT: Final = 1
 _DELAY: Final = 1.0
 """Seconds between a change and the next write of the file, so that many changes are written at once."""
-_DAMAGED: Final = (ValueError, LookupError, TypeError, AttributeError, msgspec.DecodeError, APIStatusError)
+_DAMAGED: Final = (ValueError, LookupError, TypeError, AttributeError, APIStatusError)
 """The errors at a file with other content."""
 
 
