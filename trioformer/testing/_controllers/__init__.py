@@ -42,7 +42,8 @@ def start_controllers(registry: Registry, run_pod: RunPod) -> Cluster:
     conditions = [
         {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": cluster.timestamp}
     ]
+    status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": "v1.36.3"}}
     metadata = {"name": "node-1", "labels": {"kubernetes.io/hostname": "node-1"}}
-    node = cluster.create("Node", "", {"metadata": metadata, "status": {"conditions": conditions}})
+    node = cluster.create("Node", "", {"metadata": metadata, "status": status})
     cluster.write("Node", node, spec={})  # without the taint of new nodes, which are not ready
     return cluster

@@ -13,7 +13,7 @@ from ...models._internal import dumps
 from .._storage._clock import timestamp
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
-from .._storage._registry import Registry
+from .._storage._registry import Registry, decoded
 from .._storage._status import bad_request, cause, invalid
 from .._storage._storage import JSONObject
 from ._tables import value_at
@@ -23,11 +23,12 @@ ADMINISTRATOR: Final[JSONObject] = {
     "username": "trioformer-admin",
     "groups": ["system:masters", "system:authenticated"],
 }
-_RULES: Final[JSONObject] = {
-    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-    "incomplete": False,
-}
+_RULES: Final[list[JSONObject]] = [
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+]
+_ROLES: Final = ("system:basic-user", "system:discovery", "system:public-info-viewer")
+"""The ClusterRoles that every user has in a new cluster."""
 
 
 def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONObject) -> JSONObject:
@@ -43,7 +44,7 @@ def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONO
         case "SelfSubjectRulesReview":
             if not value_at(review, "spec", "namespace"):
                 raise bad_request("no namespace on request")
-            return {"metadata": {}, "spec": {}, "status": _RULES}
+            return {"metadata": {}, "spec": {}, "status": _rules(registry)}
         case "TokenReview":
             metadata = {key: value for key, value in metadata_of(review).items() if key != "namespace"}
             return {"metadata": metadata, "spec": review.get("spec") or {}, "status": _authenticated(registry, review)}
@@ -53,6 +54,17 @@ def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONO
                 raise invalid(served.info.group, "", "", causes)
             metadata = {"namespace": namespace} if namespace else {}
             return {"metadata": metadata, "spec": review.get("spec"), "status": {"allowed": True}}
+
+
+def _rules(registry: Registry) -> JSONObject:
+    """Return the rules of an administrator."""
+    found = (registry.storage.get("clusterroles.rbac.authorization.k8s.io", name) for name in _ROLES)
+    rules = [*_RULES, *(rule for stored in found if stored is not None for rule in decoded(stored).get("rules") or ())]
+    return {
+        "resourceRules": [rule for rule in rules if "resources" in rule],
+        "nonResourceRules": [rule for rule in rules if "nonResourceURLs" in rule],
+        "incomplete": False,
+    }
 
 
 def _authenticated(registry: Registry, review: JSONObject) -> JSONObject:
