@@ -52,6 +52,38 @@ async def test_created_and_deleted_pods_are_tracked(
     assert handler.names == {"second"}
 
 
+async def test_a_program_labels_new_pods(
+    autojump_clock: trio.testing.MockClock,
+    api_server: APIServer,
+    k8s_client: Client,
+    nursery: trio.Nursery,
+) -> None:
+    async def label_first_pod() -> None:
+        await trio.sleep(30)
+        patch = {"metadata": {"labels": {"seen": "yes"}}}
+        await k8s_client.api(Pod, "default").patch(
+            "first", patch, field_manager="labeller"
+        )
+
+    api_server.create(pod("first"))
+    nursery.start_soon(label_first_pod)
+
+    await api_server.expect(
+        Pod,
+        "first",
+        lambda found: found.metadata.labels.get("seen") == "yes",
+        within=60,
+    )
+
+    (write,) = [request for request in api_server.requests if request.is_write]
+    assert (write.verb, write.resource, write.name, write.manager) == (
+        "patch",
+        "pods",
+        "first",
+        "labeller",
+    )
+
+
 async def test_no_change_is_missed_when_history_is_compacted_during_a_disconnect(
     autojump_clock: trio.testing.MockClock,
     api_server: APIServer,

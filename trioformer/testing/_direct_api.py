@@ -1,15 +1,18 @@
-"""The direct API of the embedded server: the synchronous methods with which a test changes objects."""
+"""The direct API of the embedded server: the methods with which a test changes objects and waits for changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, overload
+
+import trio
 
 from .._suggestions import describe
 from ..models import KubernetesObject, ResourceInfo
 from ..models._internal import decode, dumps, find_model, plain
 from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
-from ._storage._kinds import Kinds
+from ._history import describe_history
+from ._storage._kinds import Kinds, ServedKind
 from ._storage._patching import merge
 from ._storage._registry import Registry
 from ._storage._selection import Selection
@@ -171,6 +174,78 @@ class DirectAPI:
             prefix = f"{namespace}/" if namespace is not None and served.info.namespaced else ""
             found = self._storage.snapshot(served.resource, prefix)
             return [convert_like(kind, served, stored) for stored in found if selection.matches(stored)]
+
+    async def expect(
+        self,
+        kind: type[K],
+        name: str,
+        condition: Callable[[K], object] | None = None,
+        *,
+        namespace: str = "default",
+        within: float = 60.0,
+    ) -> K:
+        """Wait until an object meets a condition, and return the object.
+
+        ::
+
+            await api_server.expect(Deployment, "web", lambda found: found.status.ready_replicas == 3)
+
+        With ``trio.testing.MockClock(autojump_threshold=0)``, waiting takes no real time.  The condition is checked
+        once for each state of the object that this method sees, and several changes without a checkpoint in between
+        are seen as one.
+
+        Args:
+            kind: The class of the object.
+            name: The name of the object.
+            condition: A function that returns whether the object meets the condition.  None means that it exists.
+            namespace: The namespace of the object.
+            within: How long to wait, in seconds.
+
+        Raises:
+            AssertionError: The object did not meet the condition in time.  The message contains the history of the
+                object, without the values in Secrets.
+            NotFoundError: The kind is not served.
+        """
+        served, key = self._find(kind, name, namespace)
+        with trio.move_on_after(within):
+            while True:
+                stored = self._storage.get(served.resource, key)
+                if stored is not None:
+                    found = convert_like(kind, served, stored)
+                    if condition is None or condition(found):
+                        return found
+                await self._storage.wait(served.resource)
+        what = "exist" if condition is None else "meet the condition"
+        raise self._unmet(served, key, f"did not {what} within {within:g} s")
+
+    async def expect_absent(self, kind: Kind, name: str, *, namespace: str = "default", within: float = 60.0) -> None:
+        """Wait until an object does not exist.
+
+        Args:
+            kind: The kind of the object.
+            name: The name of the object.
+            namespace: The namespace of the object.
+            within: How long to wait, in seconds.
+
+        Raises:
+            AssertionError: The object still existed after this time.  The message is as for :meth:`expect`.
+            NotFoundError: The kind is not served.
+        """
+        served, key = self._find(kind, name, namespace)
+        with trio.move_on_after(within):
+            while self._storage.get(served.resource, key) is not None:
+                await self._storage.wait(served.resource)
+            return
+        raise self._unmet(served, key, f"still existed after {within:g} s")
+
+    def _find(self, kind: Kind, name: str, namespace: str) -> tuple[ServedKind, str]:
+        with as_status_errors(f"expect {name}"):
+            served = find_kind(self._kinds, kind)
+        return served, f"{namespace}/{name}" if served.info.namespaced else name
+
+    def _unmet(self, served: ServedKind, key: str, problem: str) -> AssertionError:
+        history = "\n".join(describe_history(self._storage, served, key))
+        return AssertionError(f"{served.info.kind} {key} {problem}; its history:\n{history}")
 
     @overload
     def delete(self, kind: Kind, name: str, *, namespace: str = ...) -> None: ...

@@ -7,11 +7,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from tests.support.raw_requests import TABLE
-from trioformer.models import ResourceInfo
+from trioformer.client import Client
+from trioformer.errors import AlreadyExistsError
+from trioformer.models import ObjectMeta, ResourceInfo
 from trioformer.models._internal import builtin_resources, object_of
+from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
 from trioformer.testing._serving._requests import read_request
 from trioformer.testing._serving._resources import ResourceRequest
@@ -134,3 +138,26 @@ PARAMETERS = ["limit", "continue", "resourceVersion", "timeoutSeconds", "labelSe
 def test_every_query_gets_a_valid_response(parameter: str, value: str) -> None:
     query = urlencode({parameter: value, "watch": "0"})
     assert send(APIServer(), "GET", f"/api/v1/pods?{query}") in (200, 400, 410, 504)
+
+
+async def test_records_have_the_code_and_the_manager_and_name_writes(api_server: APIServer, k8s_client: Client) -> None:
+    config_maps = k8s_client.api(ConfigMap, "default")
+    api_server.requests.clear()
+    created = await config_maps.create(ConfigMap(metadata=ObjectMeta(name="a")), field_manager="me")
+    with pytest.raises(AlreadyExistsError):
+        await config_maps.create(ConfigMap(metadata=ObjectMeta(name="a")))
+    await config_maps.replace(created, dry_run=True)
+    await config_maps.list()
+    async with config_maps.watch(resource_version="0"):
+        pass
+    await config_maps.delete("a")
+    assert [(one.verb, one.code, one.is_write) for one in api_server.requests] == [
+        ("create", 201, True),
+        ("create", 409, False),
+        ("update", 200, False),
+        ("list", 200, False),
+        ("watch", 200, False),
+        ("delete", 200, True),
+    ]
+    assert api_server.requests[0].manager == "me"
+    assert "/" not in api_server.requests[1].manager

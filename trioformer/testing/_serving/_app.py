@@ -107,6 +107,7 @@ class Application:
                 raise error
             result, served = self._handle(request, headers.get("host", ""))
             if isinstance(result, ProcessRequest | PortForwardRequest):
+                record.set_code(101)
                 socket = await accept(result, headers, (scope.get("extensions") or {}).get(UPGRADE))
                 try:
                     await result.run(socket)
@@ -115,6 +116,7 @@ class Application:
                 return
         except APIStatusError as error:
             result, served = error_response(error, encoding=encoding_of(accepted)), None
+        record.set_code(result.code if isinstance(result, Response) else 200)
         headers_of_warnings = warning_headers(warnings) if warnings else ()
         if isinstance(result, Watch) and served is not None:
             with self._watches.register(served.resource) as opened:

@@ -12,8 +12,11 @@ from urllib.parse import parse_qsl
 import attrs
 
 from ...models import EMPTY_MAP, FrozenMap
+from .._storage._tracking import manager_of
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_WRITES = frozenset({*_VERBS.values(), "delete", "deletecollection"})
+_ERROR = 300
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
@@ -45,6 +48,26 @@ class RequestRecord:
     """The ``User-Agent`` header; ignored in comparisons."""
     time: float = attrs.field(default=0.0, eq=False)
     """When the request was received, on trio's clock in seconds; ignored in comparisons."""
+    _outcome: list[int] = attrs.field(factory=list, eq=False, repr=False)
+
+    @property
+    def code(self) -> int | None:
+        """The HTTP code of the response, or None if the response has not begun."""
+        return self._outcome[0] if self._outcome else None
+
+    @property
+    def manager(self) -> str:
+        """The field manager of a write: ``fieldManager`` in the query, or the beginning of the user agent."""
+        return self.query.get("fieldManager") or manager_of(self.user_agent)
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the request changed an object: a write that succeeded and was not a dry run."""
+        return self.verb in _WRITES and "dryRun" not in self.query and self.code is not None and self.code < _ERROR
+
+    def set_code(self, code: int) -> None:
+        """Record the code of the response, for the server."""
+        self._outcome[:] = [code]
 
     @property
     def is_resource(self) -> bool:

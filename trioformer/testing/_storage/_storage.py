@@ -16,7 +16,7 @@ All methods except :meth:`Storage.wait` are synchronous, so they are atomic in t
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, final
 
 import attrs
@@ -252,6 +252,10 @@ class Storage:
             raise CompactedError(max(self.compacted, log.compacted))
         start = position - log.first
         return log.changes[start : start + limit]
+
+    def changes(self, resource: str) -> Sequence[Change]:
+        """Return the changes of a resource that are not compacted, oldest first."""
+        return self._log(resource).changes
 
     async def wait(self, resource: str) -> None:
         """Wait until the resource changes or :meth:`wake` is called.
