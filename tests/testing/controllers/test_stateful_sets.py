@@ -79,11 +79,3 @@ def test_a_failed_pod_is_replaced_under_its_name() -> None:
     server.script_pod("db-0").end(exit_code=1)
     assert names(server) == ["db-0"]
     assert pods(server)[0]["metadata"]["uid"] != uid
-
-
-def test_old_revisions_above_the_limit_are_deleted() -> None:
-    server = APIServer(controllers=True)
-    server.create(workload("StatefulSet", "db", replicas=1, revisionHistoryLimit=1))
-    for number in (2, 3, 4):
-        server.patch("statefulsets", "db", image_patch(f"db:{number}"))
-    assert sorted(one["revision"] for one in server.list("controllerrevisions")) == [3, 4]  # type: ignore[type-var]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .._storage._selection import selector_in
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import controller_of, ready_since, replicas_of, scaled, with_condition
+from ._objects import controller_of, pods_in, ready_since, replicas_of, scaled, with_condition
 
 
 def reconcile_budget(cluster: Cluster, namespace: str, name: str) -> None:
@@ -14,12 +13,7 @@ def reconcile_budget(cluster: Cluster, namespace: str, name: str) -> None:
     if budget is None:
         return
     spec, generation = budget["spec"], budget["metadata"]["generation"]
-    selector = selector_in(spec["selector"]) if spec.get("selector") is not None else None
-    pods = [
-        pod
-        for pod in cluster.list("Pod", namespace)
-        if selector is not None and selector.matches(pod["metadata"].get("labels") or {})
-    ]
+    pods = pods_in(cluster, namespace, spec["selector"]) if spec.get("selector") is not None else []
     expected, desired = _expected(cluster, namespace, spec, pods)
     disrupted = budget["status"].get("disruptedPods") or {}
     live = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]

@@ -4,35 +4,25 @@ from __future__ import annotations
 
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import controller_of, phase_of, ready_since
+from ._objects import controller_of, phase_of, pods_in, ready_since
 
 
 def reconcile_service(cluster: Cluster, namespace: str, name: str) -> None:
     """Write the EndpointSlice of a Service with a selector."""
-    service = cluster.get("Service", namespace, name)
-    if (
-        service is None
-        or not (selector := service["spec"].get("selector"))
-        or service["spec"].get("type") == "ExternalName"
-    ):
+    service = cluster.get("Service", namespace, name) or {"spec": {}}
+    selector = service["spec"].get("selector")
+    if not selector or service["spec"].get("type") == "ExternalName":
         return
-    pods = [
-        pod
-        for pod in cluster.list("Pod", namespace)
-        if selector.items() <= (pod["metadata"].get("labels") or {}).items()
-        and pod["status"].get("podIP")
-        and phase_of(pod) not in ("Succeeded", "Failed")
-    ]
+    running = [pod for pod in pods_in(cluster, namespace, {"matchLabels": selector}) if pod["status"].get("podIP")]
+    pods = [pod for pod in running if phase_of(pod) not in ("Succeeded", "Failed")]
     labels = {
         **(service["metadata"].get("labels") or {}),
         "kubernetes.io/service-name": name,
         "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
         **({"service.kubernetes.io/headless": ""} if service["spec"].get("clusterIP") == "None" else {}),
     }
-    content = {
-        "ports": _ports(service, pods[0]) if pods else [],
-        "endpoints": [_endpoint(service, pod) for pod in pods],
-    }
+    ports = _ports(service, pods[0]) if pods else []
+    content = {"ports": ports, "endpoints": [_endpoint(service, pod) for pod in pods]}
     for one in cluster.list("EndpointSlice", namespace):
         if controller_of(one).get("uid") == service["metadata"]["uid"]:
             cluster.write("EndpointSlice", {**one, **content}, metadata={**one["metadata"], "labels": labels})

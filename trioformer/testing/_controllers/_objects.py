@@ -39,6 +39,12 @@ def claim(cluster: Cluster, kind: str, owner: JSONObject, dependents: str) -> li
     return claimed
 
 
+def pods_in(cluster: Cluster, namespace: str, selector: JSONObject) -> list[JSONObject]:
+    """Return the pods that a selector selects."""
+    matches = selector_in(selector).matches
+    return [pod for pod in cluster.list("Pod", namespace) if matches(pod["metadata"].get("labels") or {})]
+
+
 def pod_of(cluster: Cluster, kind: str, owner: JSONObject, template: JSONObject) -> JSONObject:
     """Return a new pod of an owner with a template."""
     given, owners = template.get("metadata") or {}, [cluster.owner_reference(kind, owner)]

@@ -112,11 +112,9 @@ class _Sync:
 
     def _create(self, ordinal: int) -> None:
         revision = self.current if self.is_rolling and ordinal < self.first_updated else self.update
-        template = {**self.revisions[revision]["data"]["spec"]["template"]}
-        pod, name = (
-            pod_of(self.cluster, "StatefulSet", self.found, template),
-            f"{self.found['metadata']['name']}-{ordinal}",
-        )
+        template = self.revisions[revision]["data"]["spec"]["template"]
+        name = f"{self.found['metadata']['name']}-{ordinal}"
+        pod = pod_of(self.cluster, "StatefulSet", self.found, template)
         identity = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
         labels = {**(pod["metadata"]["labels"] or {}), _REVISION: revision, **identity}
         pod["metadata"] |= {"name": name, "labels": labels}
@@ -124,7 +122,7 @@ class _Sync:
         self.cluster.create("Pod", self.found["metadata"]["namespace"], pod)
 
     def write_status(self) -> None:
-        """Count the pods, and delete revisions that are no longer needed."""
+        """Count the pods."""
         pods = claim(self.cluster, "StatefulSet", self.found, "Pod")
         used = [_revision_of(pod) for pod in pods if is_active(pod)]
         ready = sum(ready_since(pod) is not None for pod in pods)
@@ -144,6 +142,3 @@ class _Sync:
             "collisionCount": 0,
         }
         self.cluster.write("StatefulSet", self.found, status=status)
-        unused = [name for name in self.revisions if name not in (*used, self.current, self.update)]
-        for name in unused[: max(len(unused) - self.spec.get("revisionHistoryLimit", 10), 0)]:
-            self.cluster.delete("ControllerRevision", self.revisions[name])
