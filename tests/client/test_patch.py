@@ -146,9 +146,12 @@ async def test_what_replaces_a_whole_value_may_be_typed(api_server: APIServer, c
     api_server.create(deployment())
     deployments = client.api(Deployment, "default")
     resources = ResourceRequirements(limits={"cpu": Quantity("1")})
-    containers = [Container(name="main", image="nginx:3", resources=resources), {"name": "b", "resources": resources}]
+    containers = [
+        Container(name="main", image="nginx:3", resources=resources),
+        {"name": "b", "image": "b:1", "resources": resources},
+    ]
     patched = await deployments.patch("web", {"spec": {"template": {"spec": {"containers": containers}}}})
-    assert images(patched) == {"main": "nginx:3", "b": None}
+    assert images(patched) == {"main": "nginx:3", "b": "b:1"}
     value = [{"op": "add", "path": "/status", "value": STATUS}]
     assert (await deployments.patch("web", value, patch_type="json", subresource="status")).status == STATUS
     limits = {"cpu": Quantity("2")}

@@ -26,7 +26,7 @@ from trioformer.controller import (
 from trioformer.controller._expectations import Expected
 from trioformer.models import ObjectMeta, from_dict
 from trioformer.models.apps_v1 import ReplicaSet
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import Container, Pod, PodSpec
 from trioformer.testing import APIServer
 
 T = TypeVar("T")
@@ -300,7 +300,9 @@ class Replicator:
         metadata = ObjectMeta(generate_name="web-", owner_references=(controller_reference(replica_set),))
         for _ in range((replica_set.spec.replicas or 0) - len(present)):
             with self.expectations.creating(request):
-                await api.create(Pod(metadata=metadata))
+                await api.create(
+                    Pod(metadata=metadata, spec=PodSpec(containers=[Container(name="web", image="web:1")]))
+                )
         for pod in present[replica_set.spec.replicas or 0 :]:
             with self.expectations.deleting(request, pod):
                 await api.delete(pod.name)

@@ -159,7 +159,7 @@ async def test_a_server_keeps_its_objects_when_it_runs_again() -> None:
     server = APIServer()
     for _ in range(2):
         async with running(server) as http:
-            await http.post(PODS, json={"metadata": {"generateName": "a-"}})
+            await http.post(PODS, json={**pod(), "metadata": {"generateName": "a-"}})
     assert len(server.list(Pod)) == 2
     assert not server.statistics().is_running
 

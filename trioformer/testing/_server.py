@@ -47,8 +47,8 @@ class APIServer(DirectAPI):
     supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction, token and log, reviews that allow everything, and discovery and Tables for kubectl.
-    The server speaks JSON, YAML and protobuf.  It sets the defaults of built-in kinds, but does not validate their
-    specs, and every client may do everything.  By default, no controllers run.  A deleted pod is removed immediately.
+    The server speaks JSON, YAML and protobuf.  It sets the defaults of built-in kinds and validates most of their
+    fields.  Every client may do everything.  By default, no controllers run.  A deleted pod is removed immediately.
 
     While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
     without sockets::
@@ -97,7 +97,8 @@ class APIServer(DirectAPI):
     """Whether the managers of objects that clients create are recorded in ``metadata.managedFields``.  If False, a
     write is about 50 µs faster, and objects only get managers at their first server-side apply."""
     defaults: bool = True
-    """Whether objects of built-in kinds get kube-apiserver's defaults, and the objects of a new cluster exist."""
+    """Whether objects of built-in kinds get kube-apiserver's defaults and are validated, and whether the objects of a
+    new cluster exist."""
     requests: deque[RequestRecord] = attrs.field(init=False, factory=lambda: deque(maxlen=1_000))
     """The last 1,000 requests, oldest first, including discovery and failed requests.  A test may clear this deque."""
     _storage: Storage = attrs.field(init=False)

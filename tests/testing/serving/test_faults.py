@@ -11,14 +11,15 @@ import trio.testing
 from trioformer.client import Client
 from trioformer.errors import ForbiddenError
 from trioformer.models import ObjectMeta
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import Container, Pod, PodSpec
 from trioformer.testing import APIServer
 
 
 async def test_a_request_is_denied_with_a_status_of_the_tests_own(api_server: APIServer, k8s_client: Client) -> None:
     body = {"message": 'admission webhook "images.example.com" denied the request', "details": {"kind": "pods"}}
     api_server.fail_next(verb="create", resource="pods", status=403, body=body)
-    pod = Pod(metadata=ObjectMeta(name="a", namespace="default"))
+    spec = PodSpec(containers=[Container(name="main", image="web:1")])
+    pod = Pod(metadata=ObjectMeta(name="a", namespace="default"), spec=spec)
     with pytest.raises(ForbiddenError, match=r"images\.example\.com") as caught:
         await k8s_client.create(pod)
     assert caught.value.details is not None

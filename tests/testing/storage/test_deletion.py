@@ -25,7 +25,7 @@ async def test_a_deleted_pod_is_removed_immediately() -> None:
 async def test_finalizers_hold_an_object_until_the_last_is_removed() -> None:
     server = APIServer()
     async with running(server) as http:
-        await http.post(PODS, json={"metadata": {"name": "a", "finalizers": ["x.com/1", "x.com/2"]}})
+        await http.post(PODS, json={**pod(), "metadata": {"name": "a", "finalizers": ["x.com/1", "x.com/2"]}})
         held = (await http.delete(f"{PODS}/a")).json()["metadata"]
         assert held["deletionTimestamp"]
         assert held["deletionGracePeriodSeconds"] == 0

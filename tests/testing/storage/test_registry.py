@@ -86,7 +86,7 @@ def bad_request(message: str) -> tuple[int, str, str]:
         ),
         (
             PODS,
-            {"metadata": {"name": "rv", "resourceVersion": "5"}},
+            {**pod(), "metadata": {"name": "rv", "resourceVersion": "5"}},
             (500, "", "resourceVersion should not be set on objects to be created"),
         ),
         (
@@ -231,7 +231,9 @@ async def test_an_update_must_match_the_name_and_namespace_of_its_path() -> None
 async def test_the_generation_counts_versions_of_the_spec() -> None:
     async with running(APIServer()) as http:
         path = "/apis/apps/v1/namespaces/default/deployments"
-        await http.post(path, json={"metadata": {"name": "d"}, "spec": {"replicas": 1}})
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+        await http.post(path, json={"metadata": {"name": "d"}, "spec": spec})
         generations = []
         for suffix, change in (
             ("", {"metadata": {"labels": {"a": "b"}}}),
@@ -247,14 +249,14 @@ async def test_the_generation_counts_versions_of_the_spec() -> None:
 async def test_the_status_is_written_only_through_its_subresource() -> None:
     async with running(APIServer()) as http:
         made = (await http.post(PODS, json=pod())).json()
-        both = {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
+        both = {"spec": {"activeDeadlineSeconds": 5}, "status": {"phase": "Running"}}
         via_status = (await http.patch(f"{PODS}/web-1/status", **merge_patch(both))).json()
         assert via_status["status"] == {"phase": "Running", "qosClass": "BestEffort"}
         assert via_status["spec"] == made["spec"]
         both["status"] = {"phase": "Failed"}
         via_main = (await http.patch(f"{PODS}/web-1", **merge_patch(both))).json()
         assert via_main["status"] == {"phase": "Running", "qosClass": "BestEffort"}
-        assert via_main["spec"]["nodeName"] == "n"
+        assert via_main["spec"]["activeDeadlineSeconds"] == 5
         via_main["status"] = {"phase": "Succeeded"}
         succeeded = {"phase": "Succeeded", "qosClass": "BestEffort"}
         assert (await http.put(f"{PODS}/web-1/status", json=via_main)).json()["status"] == succeeded

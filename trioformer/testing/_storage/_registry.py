@@ -3,7 +3,7 @@
 Names, uids, timestamps, generations, conflicts, the status subresource, finalizers and namespaces behave as in
 kube-apiserver.  There are three differences from a cluster:
 
-- Built-in kinds are not validated, except for their ``metadata``.
+- Objects of built-in kinds that the direct API stores are not validated, except for their ``metadata``.
 - No kubelet runs, so a deleted pod is removed immediately, without a grace period.
 - If no garbage collector runs (``_garbage.py``), owner references have no effect, and an object that is deleted with
   the policy ``Orphan`` or ``Foreground`` keeps the finalizer of the garbage collector.
@@ -200,7 +200,7 @@ class Registry:
         if managers != obj["metadata"].get("managedFields"):
             obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
         prepare_create(self.storage, served, obj, keep_status=part == "whole", sets_defaults=self.sets_defaults)
-        check_object(served, obj, fields=fields)
+        check_object(served, obj, checks_fields=self.sets_defaults and part == "main", fields=fields)
         if not dry_run and _is_revision(given.get("resourceVersion")):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         if (existing := self.storage.get(served.resource, key)) is not None:
@@ -330,7 +330,8 @@ class Registry:
         obj["metadata"] = ordered({**metadata, "managedFields": managed})
         if json_equal(obj, old):
             return current
-        check_object(served, obj, old, status_only=part == "status", fields=fields)
+        is_checked = self.sets_defaults and part == "main"
+        check_object(served, obj, old, status_only=part == "status", checks_fields=is_checked, fields=fields)
         obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
         if dry_run:
             return Stored(current.key, current.revision, body_of(obj))

@@ -84,11 +84,7 @@ def prepare_update(storage: Storage, served: ServedKind, old: JSONObject, new: J
 
 def _pod(storage: Storage, pod: JSONObject, now: str) -> None:
     spec = pod["spec"]
-    tolerations = spec.setdefault("tolerations", [])
-    given = {one.get("key") for one in tolerations if one.get("effect") in (None, "", "NoExecute")}
-    for key in _UNREACHABLE if given.isdisjoint((None, "")) else ():
-        if key not in given:
-            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+    _tolerate(spec)
     if priority := _priority_class(storage, spec.get("priorityClassName")):
         spec["priorityClassName"] = priority["metadata"]["name"]
     spec.setdefault("priority", priority.get("value", 0))
@@ -99,7 +95,16 @@ def _pod(storage: Storage, pod: JSONObject, now: str) -> None:
         status["conditions"] = [{**_GATED, "lastProbeTime": None, "lastTransitionTime": now}]
 
 
+def _tolerate(spec: JSONObject) -> None:
+    tolerations = spec.setdefault("tolerations", [])
+    given = {one.get("key") for one in tolerations if one.get("effect") in (None, "", "NoExecute")}
+    for key in _UNREACHABLE if given.isdisjoint((None, "")) else ():
+        if key not in given:
+            tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})
+
+
 def _update_pod(storage: Storage, old: JSONObject, new: JSONObject) -> None:
+    _tolerate(new["spec"])
     for name in ("priority", "preemptionPolicy"):
         if name in old["spec"]:
             new["spec"].setdefault(name, old["spec"][name])

@@ -1,7 +1,7 @@
 """The validation of objects before they are stored: their metadata, and the rules of their kind.
 
-For built-in kinds, only the metadata is validated.  Custom objects are validated with their schema, and
-CustomResourceDefinitions have their own rules.
+Objects of built-in kinds in requests are validated by a table of rules for fields, and by the rules of some kinds.
+Custom objects are validated with their schema, and CustomResourceDefinitions have their own rules.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from ._custom_objects import custom_causes, scale_causes
 from ._definitions import definition_warnings
 from ._field_checks import FieldCheck
 from ._field_errors import forbidden, invalid_value
+from ._field_rules import field_causes
+from ._kind_rules import change_causes
 from ._kinds import ServedKind
 from ._metadata import json_equal
 from ._object_meta import finalizer_warnings, metadata_causes, name_causes, unqualified_finalizers
 from ._status import invalid
 from ._storage import JSONObject
 
+_CHANGES_FIRST = ("secrets", "services")
+"""The kinds whose changes kube-apiserver validates before their fields."""
 _GENERIC_METADATA = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io", "coordination.k8s.io"})
 """The groups of built-in kinds whose finalizers do not require a domain."""
 
@@ -27,9 +31,13 @@ def check_object(
     old: JSONObject | None = None,
     *,
     status_only: bool = False,
+    checks_fields: bool = False,
     fields: FieldCheck | None = None,
 ) -> None:
-    """Check an object in the form in which it is stored.  ``old`` is the state of the object before an update."""
+    """Check an object in the form in which it is stored.  ``old`` is the state of the object before an update.
+
+    The fields of a built-in kind are only checked if ``checks_fields`` is true.
+    """
     metadata = obj["metadata"]
     causes = name_causes(served, metadata["name"], metadata.get("generateName") or "") if old is None else []
     causes += metadata_causes(metadata)
@@ -44,6 +52,13 @@ def check_object(
                 causes.append(invalid_value(f"spec.finalizers[{i}]", of_spec[i], problem))
     if old is not None and served.resource in ("configmaps", "secrets") and old.get("immutable") is True:
         causes += _immutable_causes(obj, old)
+    if checks_fields and served.is_builtin:
+        changes = [] if old is None else change_causes(served, obj, old)
+        found = field_causes(served, obj)
+        if found and old is not None:  # the direct API may have stored an object that is not valid
+            known = field_causes(served, old)
+            found = [one for one in found if one not in known]
+        causes += changes + found if served.resource in _CHANGES_FIRST else found + changes
     if served.resource == _custom.DEFINITIONS:
         causes += _custom.causes_of(obj, old)
     elif served.schema is not None:

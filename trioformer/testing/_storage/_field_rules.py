@@ -1,0 +1,218 @@
+"""The validation of the fields of built-in kinds: required fields, enums, formats, ranges and duplicates.
+
+The table in ``_validation.txt``, which ``tests/e2e/fetch_validation.py`` writes, has a line for each type with rules,
+such as ``core_v1.Container``.  Its members are the fields in the order in which kube-apiserver validates them.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, final
+
+from ...models._internal import WireType, decode, find_wire_type
+from ._default_rules import WRONG_TYPE
+from ._definitions import DEFINITIONS
+from ._field_errors import duplicate, invalid_value, not_supported, required
+from ._kind_rules import CHECKS, Check
+from ._kinds import ServedKind
+from ._object_meta import NameRule, dns_1035_problems, key_problems, label_problems, subdomain_problems, value_problems
+from ._storage import JSONObject
+
+_UNKNOWN: Final = (DEFINITIONS, "apiservices.apiregistration.k8s.io", "namespaces")
+_SKIPPED: Final = ("metadata", "status")
+_LEAVES: Final = frozenset("sbideyTUDFQIRABC")
+_LONGEST_PORT_NAME: Final = 15
+_LONGEST_NAME: Final = 253
+_CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
+
+
+def _address_problems(text: str) -> Iterator[str]:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        yield "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+
+
+def _port_problems(text: str) -> Iterator[str]:
+    if len(text) > _LONGEST_PORT_NAME:
+        yield f"must be no more than {_LONGEST_PORT_NAME} characters"
+    if not re.fullmatch("[-a-z0-9]+", text):
+        yield "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"
+    if not re.search("[a-z]", text):
+        yield "must contain at least one letter (a-z)"
+    if "--" in text:
+        yield "must not contain consecutive hyphens"
+    if text.startswith("-") or text.endswith("-"):
+        yield "must not begin or end with a hyphen"
+
+
+def _config_key_problems(text: str) -> Iterator[str]:
+    if len(text) > _LONGEST_NAME:
+        yield f"must be no more than {_LONGEST_NAME} characters"
+    if not re.fullmatch(_CONFIG_KEY, text):
+        characters = "alphanumeric characters, '-', '_' or '.'"
+        example = "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is"
+        yield f"a valid config key must consist of {characters} {example} '{_CONFIG_KEY}')"
+
+
+TEXTS: Final[Mapping[str, NameRule]] = {
+    "label": label_problems,
+    "subdomain": subdomain_problems,
+    "dns1035": dns_1035_problems,
+    "key": lambda text: iter(key_problems(text)),
+    "address": _address_problems,
+    "port": _port_problems,
+    "config": _config_key_problems,
+}
+"""The formats of strings.  Each function yields the reasons why a string does not have the format."""
+
+
+def _all_problems(rule: NameRule) -> Callable[[str], tuple[str, ...]]:
+    return functools.lru_cache(1_000)(lambda text: tuple(rule(text)))
+
+
+@final
+class _Field:
+    """The rule for a field of a type, and the rules for the objects in it."""
+
+    __slots__ = ("absent", "below", "check", "detail", "empty", "enum", "has_rule", "is_map", "keys", "labels", "name",
+                 "range", "required", "text", "unique", "zero")  # fmt: skip
+
+    def __init__(self, name: str, rule: Mapping[str, Any], below: list[_Field] | None, *, is_map: bool) -> None:
+        self.name = name
+        self.has_rule = bool(rule)
+        self.below = below
+        self.is_map = is_map
+        self.required: str | None = rule.get("required")
+        self.absent, self.empty, self.zero, self.labels = (
+            bool(rule.get(key)) for key in ("absent", "empty", "zero", "labels")
+        )
+        self.enum: list[str] = rule.get("enum") or []
+        self.range: list[int | None] | None = rule.get("range")
+        self.detail: str = rule.get("detail") or ""
+        self.unique: str | None = rule.get("unique")
+        self.text = _all_problems(TEXTS[rule["text"]]) if "text" in rule else None
+        self.keys = TEXTS[rule["keys"]] if "keys" in rule else None
+        self.check: Check | None = None
+
+    def causes(self, value: Any, path: str, causes: list[JSONObject]) -> None:
+        """Add the causes of the errors of a field."""
+        if (
+            value is None
+            or value in ("", [])
+            or (value == {} and self.is_map)
+            or (value == 0 and self.required is not None)
+        ):
+            if self.required is not None:
+                causes.append(required(path, self.required))
+            elif self.absent or (value == "" and self.empty):
+                missing = 0 if self.range else ""
+                causes.append(self._not_in_range(path, 0) if missing == 0 else not_supported(path, "", self.enum))
+            return
+        if self.enum:
+            chosen = value if isinstance(value, list) else (value,)
+            causes += [not_supported(path, one, self.enum) for one in chosen if one not in self.enum]
+        if self.text is not None:
+            causes += [invalid_value(path, value, problem) for problem in self.text(value)]
+        if self.range and not isinstance(value, str) and not (value == 0 and self.zero):
+            low, high = self.range
+            if (low is not None and value < low) or (high is not None and value > high):
+                causes.append(self._not_in_range(path, value))
+        if self.keys is not None:
+            causes += [invalid_value(f"{path}[{key}]", key, one) for key in value for one in self.keys(key)]
+        if self.labels:
+            for key, label in value.items():
+                causes += [invalid_value(path, key, problem) for problem in key_problems(key)]
+                causes += [invalid_value(path, label, problem) for problem in value_problems(label)]
+
+    def _not_in_range(self, path: str, value: object) -> JSONObject:
+        return invalid_value(path, value, self.detail)
+
+
+def _check(fields: list[_Field], obj: JSONObject, path: str, causes: list[JSONObject]) -> None:
+    """Add the causes of the errors of an object's fields, in the order of kube-apiserver."""
+    for field in fields:
+        name = field.name
+        value = obj.get(name)
+        if value is None and field.required is None and not field.absent and field.check is None:
+            continue
+        where = f"{path}.{name}" if path else name
+        if field.has_rule:
+            field.causes(value, where, causes)
+        if field.unique is not None and value:
+            _find_duplicates(value, field.unique, where, causes)
+        if field.below is not None and value is not None:
+            if isinstance(value, list):
+                for i, one in enumerate(value):
+                    _check(field.below, one, f"{where}[{i}]", causes)
+            elif field.is_map:
+                for key, one in value.items():
+                    _check(field.below, one, f"{where}[{key}]", causes)
+            else:
+                _check(field.below, value, where, causes)
+        if field.check is not None:
+            causes += field.check(obj, path)
+
+
+def _find_duplicates(items: list[Any], key: str, path: str, causes: list[JSONObject]) -> None:
+    seen = set()
+    for i, item in enumerate(items):
+        one = item.get(key) if key else item
+        if one and one in seen:
+            causes.append(duplicate(f"{path}[{i}].{key}" if key else f"{path}[{i}]", one))
+        seen.add(one)
+
+
+@functools.cache
+def _table() -> dict[str, dict[str, Any]]:
+    lines = Path(__file__).with_name("_validation.txt").read_text("utf-8").splitlines()
+    return {name: decode(rules.encode()) for name, rules in (line.split(" ", 1) for line in lines)}
+
+
+def _members(type_: WireType) -> Iterator[tuple[str, tuple[WireType, Any]]]:
+    for field in type_.fields.values():
+        if field.is_inline:
+            yield from _members(type_.type_of(field.element))
+        else:
+            yield field.json, (type_, field)
+
+
+@functools.cache
+def _fields(type_: WireType) -> list[_Field] | None:
+    """Return the rules of a type and of the types of its fields, or None if there are none."""
+    known = dict(_members(type_))
+    rules = _table().get(name := f"{type_.module}.{type_.name}", {})
+    found = []
+    for json_name in [*(one for one in rules if one in known), *(one for one in known if one not in rules)]:
+        owner, field = known[json_name]
+        is_object = field.element not in _LEAVES and not field.element.startswith(("[", "{"))
+        below = _fields(owner.type_of(field.element)) if is_object and json_name not in _SKIPPED else None
+        rule, check = rules.get(json_name) or {}, CHECKS.get(f"{name}.{json_name}")
+        if rule or below or check:
+            one = _Field(json_name, rule, below, is_map=field.shape not in ("", "["))
+            one.check = check
+            found.append(one)
+    return found or None
+
+
+def field_causes(served: ServedKind, obj: JSONObject) -> list[JSONObject]:
+    """Validate an object of a built-in kind, whose defaults are set, and return the causes of all errors."""
+    fields = _ROOTS.get(served.type_meta, ...)
+    if fields is ...:
+        type_ = find_wire_type(served.info.api_version, served.info.kind)
+        is_known = type_ is not None and served.resource not in _UNKNOWN
+        fields = _ROOTS[served.type_meta] = _fields(type_) if type_ is not None and is_known else None
+    causes: list[JSONObject] = []
+    if fields is not None:
+        with suppress(*WRONG_TYPE):
+            _check(fields, obj, "", causes)
+    return causes
+
+
+_ROOTS: dict[bytes, list[_Field] | None] = {}
+"""The rules of each kind, by kind and apiVersion in JSON.  An entry is added when a kind is first written."""

@@ -1,0 +1,311 @@
+"""The rules for built-in objects that depend on several fields or on the state before an update.
+
+Source: kubernetes ``pkg/apis/*/validation/validation.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+from ...errors import SelectorError
+from ...models import Quantity
+from ...models._internal import dumps
+from ._default_rules import WRONG_TYPE
+from ._field_errors import Verbatim, duplicate, forbidden, invalid_value, not_supported, required, shown
+from ._kinds import ServedKind
+from ._metadata import json_equal
+from ._selection import selector_in
+from ._status import cause
+from ._storage import JSONObject
+
+Check = Callable[[JSONObject, str], Iterator[JSONObject]]
+"""A function that yields the causes of an object's errors.  It takes the object and its path."""
+
+# --- pods -------------------------------------------------------------------------------------------------------------
+
+
+def _pod_spec(spec: JSONObject, path: str, more_volumes: tuple[str, ...] = ()) -> Iterator[JSONObject]:
+    volumes = {*more_volumes, *(one.get("name") for one in spec.get("volumes") or ())}
+    for member in ("containers", "initContainers"):
+        for i, container in enumerate(spec.get(member) or ()):
+            where, seen = f"{path}.{member}[{i}]", set()
+            for j, mount in enumerate(container.get("volumeMounts") or ()):
+                at = f"{where}.volumeMounts[{j}]"
+                if mount.get("name", "") not in volumes:
+                    yield cause("FieldValueNotFound", f"Not found: {shown(mount.get('name', ''))}", f"{at}.name")
+                if mount.get("mountPath") in seen:
+                    yield invalid_value(f"{at}.mountPath", mount["mountPath"], "must be unique")
+                seen.add(mount.get("mountPath"))
+            resources = container.get("resources") or {}
+            limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+            for name in sorted(requests.keys() & limits.keys()):
+                if Quantity(requests[name]) > Quantity(limits[name]):
+                    problem = f"must be less than or equal to {name} limit of {limits[name]}"
+                    yield invalid_value(f"{where}.resources.requests", requests[name], problem)
+
+
+def _pod(pod: JSONObject, path: str) -> Iterator[JSONObject]:
+    return _pod_spec(pod["spec"], "spec")
+
+
+def _variable(variable: JSONObject, path: str) -> Iterator[JSONObject]:
+    if (source := variable.get("valueFrom")) is None:
+        return
+    if not source:
+        kinds = "`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+        yield invalid_value(f"{path}.valueFrom", "", f"must specify one of: {kinds}")
+    elif variable.get("value"):
+        yield invalid_value(f"{path}.valueFrom", "", "may not be specified when `value` is not empty")
+    elif len(source) > 1:
+        yield invalid_value(f"{path}.valueFrom", "", "may not have more than one field specified at a time")
+
+
+# --- workloads --------------------------------------------------------------------------------------------------------
+
+
+def _expression(expression: JSONObject, path: str) -> Iterator[JSONObject]:
+    operator, values = expression.get("operator"), expression.get("values")
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator not in ("Exists", "DoesNotExist"):
+        yield invalid_value(f"{path}.operator", operator or "", "not a valid selector operator")
+    elif values:
+        yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+
+
+def _selector(kind: str) -> Check:
+    def check(spec: JSONObject, path: str) -> Iterator[JSONObject]:
+        selector, labels = spec.get("selector"), (spec["template"].get("metadata") or {}).get("labels")
+        if selector is not None and not any(selector.values()) and kind:
+            yield invalid_value(f"{path}.selector", selector, f"empty selector is invalid for {kind}")
+        try:
+            is_matched = selector is not None and selector_in(selector).matches(labels or {})
+        except SelectorError:
+            if kind != "daemonset":
+                detail = "invalid label selector" if kind == "deployment" else ""
+                yield invalid_value(f"{path}.selector", selector, detail)
+            return
+        if not is_matched:
+            problem = "`selector` does not match template `labels`"
+            yield invalid_value(f"{path}.template.metadata.labels", labels, problem)
+
+    return check
+
+
+def _template(kind: str) -> Check:
+    """Return the check of the pods of a controller, which always restarts them."""
+
+    def check(spec: JSONObject, path: str) -> Iterator[JSONObject]:
+        pod, where = spec["template"].get("spec") or {}, f"{path}.template.spec"
+        claims = spec.get("volumeClaimTemplates") or ()
+        yield from _pod_spec(pod, where, tuple(one["metadata"]["name"] for one in claims))
+        if pod.get("restartPolicy", "Always") != "Always":
+            yield not_supported(f"{where}.restartPolicy", pod["restartPolicy"], ["Always"])
+        if pod.get("activeDeadlineSeconds") is not None:
+            yield forbidden(f"{where}.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")
+
+    return check
+
+
+def _deadline(spec: JSONObject, path: str) -> Iterator[JSONObject]:
+    if spec.get("progressDeadlineSeconds", 1) <= spec.get("minReadySeconds", 0):
+        deadline = spec["progressDeadlineSeconds"]
+        yield invalid_value(f"{path}.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+
+
+def _job_template(spec: JSONObject, path: str) -> Iterator[JSONObject]:
+    where, policy = f"{path}.template.spec", (spec["template"].get("spec") or {}).get("restartPolicy")
+    yield from _pod_spec(spec["template"].get("spec") or {}, where)
+    allowed = ["OnFailure", "Never"]
+    if not policy or policy == "Always":
+        yield required(f"{where}.restartPolicy", 'valid values: "OnFailure", "Never"')
+    elif policy not in allowed:
+        yield not_supported(f"{where}.restartPolicy", policy, allowed)
+    if spec.get("selector") is not None:
+        yield from _selector("")(spec, path)
+
+
+# --- services and configuration ---------------------------------------------------------------------------------------
+
+
+def _service_ports(spec: JSONObject, path: str) -> Iterator[JSONObject]:
+    ports, kind, is_headless = spec.get("ports") or (), spec.get("type"), spec.get("clusterIP") == "None"
+    if not ports and not is_headless and kind != "ExternalName":
+        yield required(f"{path}.ports")
+    if is_headless and kind in ("LoadBalancer", "NodePort"):
+        yield invalid_value(f"{path}.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
+    if kind == "ExternalName":
+        if spec.get("clusterIPs") or spec.get("clusterIP"):
+            yield forbidden(f"{path}.clusterIPs", "may not be set for ExternalName services")
+        if not spec.get("externalName"):
+            yield required(f"{path}.externalName")
+    names = set()
+    for i, port in enumerate(ports):
+        name = port.get("name")
+        if not name and len(ports) > 1:
+            yield required(f"{path}.ports[{i}].name")
+        elif name in names:
+            yield duplicate(f"{path}.ports[{i}].name", name)
+        names |= {name} if name else set()
+
+
+def _service_type(spec: JSONObject, path: str) -> Iterator[JSONObject]:
+    seen = set()
+    for i, port in enumerate(spec.get("ports") or ()):
+        if port.get("nodePort") and spec.get("type") == "ClusterIP":
+            yield forbidden(f"{path}.ports[{i}].nodePort", "may not be used when `type` is 'ClusterIP'")
+    for i, port in enumerate(spec.get("ports") or ()):
+        key = port.get("protocol"), port.get("port")
+        if key in seen:
+            go = f'"Name":"","Protocol":"{key[0]}","AppProtocol":null,"Port":{key[1]},"TargetPort":0,"NodePort":0'
+            yield duplicate(f"{path}.ports[{i}]", Verbatim(f"{{{go}}}"))
+        seen.add(key)
+
+
+_SECRETS: Final = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/basic-auth": ("username", "password"),
+}
+"""The keys that the data of a Secret of a type must have."""
+_ACCOUNT: Final = "kubernetes.io/service-account.name"
+
+
+def _secret(secret: JSONObject, path: str) -> Iterator[JSONObject]:
+    data, kind = secret.get("data") or {}, secret.get("type")
+    missing = [key for key in _SECRETS.get(kind or "", ()) if key not in data]
+    if kind == "kubernetes.io/basic-auth" and len(missing) < len(_SECRETS[kind]):
+        missing = []
+    yield from (required(f"data[{key}]") for key in missing)
+    if kind == "kubernetes.io/service-account-token" and _ACCOUNT not in (secret["metadata"].get("annotations") or {}):
+        yield required(f"metadata.annotations[{_ACCOUNT}]")
+
+
+def _config_map(config: JSONObject, path: str) -> Iterator[JSONObject]:
+    for key in (config.get("data") or {}).keys() & (config.get("binaryData") or {}).keys():
+        yield invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
+
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "apps_v1.DaemonSetSpec.selector": _selector("daemonset"),
+    "apps_v1.DaemonSetSpec.template": _template("DaemonSet"),
+    "apps_v1.DeploymentSpec.selector": _selector("deployment"),
+    "apps_v1.DeploymentSpec.template": _template("ReplicaSet"),
+    "apps_v1.DeploymentSpec.progressDeadlineSeconds": _deadline,
+    "apps_v1.ReplicaSetSpec.selector": _selector("deployment"),
+    "apps_v1.ReplicaSetSpec.template": _template("ReplicaSet"),
+    "apps_v1.StatefulSetSpec.selector": _selector("statefulset"),
+    "apps_v1.StatefulSetSpec.template": _template("StatefulSet"),
+    "batch_v1.JobSpec.template": _job_template,
+    "core_v1.ConfigMap.data": _config_map,
+    "core_v1.EnvVar.valueFrom": _variable,
+    "core_v1.Pod.spec": _pod,
+    "core_v1.Secret.data": _secret,
+    "core_v1.ServiceSpec.ports": _service_ports,
+    "core_v1.ServiceSpec.type": _service_type,
+    "core_v1.ReplicationControllerSpec.template": _template("ReplicationController"),
+    "meta_v1.LabelSelectorRequirement.operator": _expression,
+}
+"""The checks by type and field.  A check follows the rules of its field."""
+
+
+# --- updates ----------------------------------------------------------------------------------------------------------
+
+_FIXED: Final[Mapping[str, tuple[str, ...]]] = {
+    "daemonsets.apps": ("spec.selector",),
+    "deployments.apps": ("spec.selector",),
+    "endpointslices.discovery.k8s.io": ("addressType",),
+    "ingressclasses.networking.k8s.io": ("spec.controller",),
+    "jobs.batch": ("spec.completions", "spec.selector", "spec.template", "spec.completionMode", "spec.podFailurePolicy",
+                   "spec.backoffLimitPerIndex", "spec.managedBy", "spec.successPolicy"),
+    "replicasets.apps": ("spec.selector",),
+    "runtimeclasses.node.k8s.io": ("handler",),
+    "secrets": ("type",),
+    "storageclasses.storage.k8s.io": ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+}  # fmt: skip
+"""The fields that do not change after the creation of an object."""
+_OTHERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
+    "statefulsets.apps": (
+        ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+         "persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
+        ("updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy',"
+        " 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"),
+    ),
+    "persistentvolumeclaims": (
+        ("resources", "volumeAttributesClassName", "volumeName", "storageClassName"),
+        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+    ),
+    "pods": (
+        ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates", "nodeSelector",
+         "affinity", "ephemeralContainers"),
+        ("pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+        "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"),
+    ),
+}  # fmt: skip
+"""The fields of a spec that may change, and the problem with a change of another field."""
+
+
+_ROLE: Final = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
+
+
+def change_causes(served: ServedKind, obj: JSONObject, old: JSONObject) -> list[JSONObject]:
+    """Return the causes of the errors of an update of a built-in object whose fields are validated."""
+    causes: list[JSONObject] = []
+    with suppress(*WRONG_TYPE):
+        causes += _changes(served.resource, obj, old)
+    return causes
+
+
+def _changes(resource: str, obj: JSONObject, old: JSONObject) -> Iterator[JSONObject]:
+    for path in _FIXED.get(resource, ()):
+        new, was = _at(obj, path), _at(old, path)
+        if not _equal(new, was):
+            yield invalid_value(path, new, "field is immutable")
+    if resource.endswith("rolebindings.rbac.authorization.k8s.io") and not _equal(obj["roleRef"], old["roleRef"]):
+        role = {go: obj["roleRef"].get(name, "") for go, name in _ROLE.items()}
+        yield invalid_value("roleRef", Verbatim(dumps(role).decode()), "cannot change roleRef")
+    if resource == "services" and "ExternalName" not in (obj["spec"]["type"], old["spec"]["type"]):
+        addresses = obj["spec"]["clusterIPs"]
+        if addresses[0] != old["spec"]["clusterIPs"][0]:
+            yield invalid_value("spec.clusterIPs[0]", addresses, "may not change once set")
+    if resource == "priorityclasses.scheduling.k8s.io" and obj.get("value") != old.get("value"):
+        yield forbidden("value", "may not be changed in an update.")
+    if resource not in _OTHERS:
+        return
+    new, was = dict(obj["spec"]), dict(old["spec"])
+    if resource == "pods":
+        for member in ("containers", "initContainers"):
+            if len(new.get(member) or ()) != len(was.get(member) or ()):
+                yield forbidden(f"spec.{member}", "pod updates may not add or remove containers")
+                return
+            for spec in (new, was):
+                spec[member] = [{**one, "image": ""} for one in spec.get(member) or ()]
+        kept = [{**one, "tolerationSeconds": 0} for one in new.get("tolerations") or ()]
+        if any({**one, "tolerationSeconds": 0} not in kept for one in was.get("tolerations") or ()):
+            yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+    free, problem = _OTHERS[resource]
+    if not _equal(*({name: one for name, one in spec.items() if name not in free} for spec in (new, was))):
+        yield forbidden("spec", problem)
+
+
+def _at(obj: JSONObject, path: str) -> Any:
+    for name in path.split("."):
+        obj = obj.get(name) or {}
+    return obj or None
+
+
+def _equal(new: Any, old: Any) -> bool:
+    """Return whether two values are equal if empty values are the same as absent ones."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        return all(_equal(new.get(name), old.get(name)) for name in new.keys() | old.keys())
+    if not new and not old:
+        return True
+    if isinstance(new, list) and isinstance(old, list):
+        return len(new) == len(old) and all(map(_equal, new, old))
+    return json_equal(new, old)
