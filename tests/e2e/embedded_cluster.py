@@ -17,15 +17,20 @@ from trioformer.testing.control_plane._certificates import Certificates, issue_c
 from trioformer.testing.control_plane._cluster import make_controller_manager, make_kwok
 from trioformer.testing.control_plane._process import Program, flags, free_ports, start_on_free_ports
 
+DELETED: Final = (
+    r"(namespaces|pods|serviceaccounts|endpoints|resourcequotas|persistentvolumeclaims|\w+\.(apps|batch|policy)"
+    r'|endpointslices\.discovery\.k8s\.io) \\?"\S+" not found|Error getting updated StatefulSet'
+)
 EXPECTED: Final = {
     r"The manifest file is empty, ignoring": "kube-controller-manager has no static admission webhooks",
     r"as new as written version": "a controller does not see its last write yet, and tries again",
     r"the object has been modified": "two controllers have changed an object, and one of them tries again",
-    r'"\S+" not found|Error getting updated StatefulSet': "an object was deleted while a controller worked on it, or "
-    "is a ConfigMap of kube-apiserver, about old tokens, which the embedded server does not have",
     r"because it is being terminated": "the namespace was deleted while a controller worked in it",
+    DELETED: "an object was deleted while a controller worked on it",
+    r"legacy-service-account-token-tracking": "only kube-apiserver has this ConfigMap, which counts uses of old tokens",
 }
-"""The errors that the programs may log, and the reasons.  With kube-apiserver, they log such errors as well."""
+"""The errors that the programs may log, and the reasons.  With kube-apiserver, kube-controller-manager logs the first
+four as well."""
 
 
 @asynccontextmanager
