@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
 import httpx
 import pytest
 import trio
@@ -9,7 +13,9 @@ import trio.testing
 
 from tests.support.raw_requests import TABLE, config_map, pod, running, watching
 from trioformer.testing import APIServer
+from trioformer.testing._serving import _messages, _rendering, _watching
 
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 PODS = "/api/v1/namespaces/default/pods"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -354,3 +360,39 @@ async def test_many_unselected_changes_do_not_block_other_tasks(server: APIServe
         assert await watch.events(1) == [("ADDED", "mine")]
         assert ticks > 100
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("accept", "encoder"),
+    [("application/json", "object_json"), (METADATA, "_partial"), ("application/vnd.kubernetes.protobuf", "object_of")],
+)
+async def test_an_event_is_encoded_once_for_all_watches(
+    server: APIServer, monkeypatch: pytest.MonkeyPatch, accept: str, encoder: str
+) -> None:
+    calls: list[str] = []
+
+    def counted(module: Any, name: str) -> None:
+        encode: Callable[..., Any] = getattr(module, name)
+
+        def count(*args: Any) -> Any:
+            calls.append(name)
+            return encode(*args)
+
+        monkeypatch.setattr(module, name, count)
+
+    counted(_messages if encoder == "object_of" else _rendering, encoder)
+    counted(_watching, "body_of")
+    async with AsyncExitStack() as stack:
+        for _ in range(5):
+            await stack.enter_async_context(
+                watching(server, CONFIG_MAPS, accept=accept, resourceVersion=now(server), labelSelector="a")
+            )
+        await trio.testing.wait_all_tasks_blocked()
+        calls.clear()
+        server.create({**config_map("x"), "metadata": {"name": "x", "labels": {"a": "b"}}})
+        await trio.testing.wait_all_tasks_blocked()
+        assert calls.count(encoder) == 1
+        server.patch("configmaps", "x", {"metadata": {"labels": None}})
+        await trio.testing.wait_all_tasks_blocked()
+        assert calls.count(encoder) == 2
+        assert calls.count("body_of") == 1

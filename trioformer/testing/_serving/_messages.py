@@ -6,6 +6,7 @@ Source: apimachinery ``pkg/runtime/serializer/protobuf``, and ``pkg/util/framer`
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 import attrs
@@ -24,6 +25,7 @@ from ...models._internal import (
     object_of,
 )
 from ._negotiation import YAML
+from ._rendering import SHARED_EVENTS
 from ._responses import Response
 
 _CHUNK: Final = 64 * 1024
@@ -69,8 +71,12 @@ async def _as_messages(response: Response) -> Response:
     return attrs.evolve(response, chunks=[converted], content_type=PROTOBUF)
 
 
+@lru_cache(SHARED_EVENTS)
 def as_frame(line: bytes) -> bytes:
-    """Convert one event of a watch to a frame: the length in four bytes, followed by the event."""
+    """Convert one event of a watch to a frame: the length in four bytes, followed by the event.
+
+    All watches share the result.
+    """
     event: dict[str, Any] = decode(line)
     obj = object_of(event["object"])
     assert obj is not None  # the kind is built in

@@ -6,6 +6,7 @@ The objects are decoded only for Tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import final
 
 import attrs
@@ -21,6 +22,8 @@ from ._tables import cell_of, columns_of
 
 CHUNK = 64 * 1024
 """The approximate size in bytes of the pieces in which a list is sent."""
+SHARED_EVENTS = 32
+"""The number of encoded events that are kept for the other watches."""
 _PARTIAL = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
 _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
@@ -75,7 +78,7 @@ class Rendering:
             return object_json(served, stored)
         if self.accepted.format == "Table":
             return b"".join(self._table(served, {"resourceVersion": str(stored.revision)}, [stored]))
-        return self._partial(served, stored)
+        return _partial(served, stored)
 
     def page(self, served: ServedKind, page: Page) -> Iterator[bytes]:
         """Encode a page of a list in chunks of about :data:`CHUNK` bytes."""
@@ -89,9 +92,7 @@ class Rendering:
         if self.accepted.format:
             kind, version = "PartialObjectMetadataList", "meta.k8s.io/v1"
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
-            return _in_chunks(
-                _array(head[:-1] + b',"items":[', (self._partial(served, stored) for stored in page.items))
-            )
+            return _in_chunks(_array(head[:-1] + b',"items":[', (_partial(served, stored) for stored in page.items)))
         kind, version = f"{served.info.kind}List", served.info.api_version
         if served.is_builtin:  # items of typed lists do not have kind and apiVersion
             head = dumps({"kind": kind, "apiVersion": version, "metadata": metadata})
@@ -102,8 +103,10 @@ class Rendering:
         return _in_chunks(_array(head, (object_json(served, stored) for stored in page.items), b"]," + tail[1:]))
 
     def event(self, kind: str, served: ServedKind, stored: Stored) -> bytes:
-        """Encode one event of a watch."""
-        return b'{"type":"' + kind.encode() + b'","object":' + self.one(served, stored) + b"}\n"
+        """Encode one event of a watch.  All watches share the result, except for Tables, whose ages differ."""
+        if self.accepted.format == "Table":
+            return _event(kind, self.one(served, stored))
+        return _shared_event(kind, served, stored, bool(self.accepted.format))
 
     def bookmark(self, served: ServedKind, revision: int, *, ends_initial_events: bool = False) -> bytes:
         """Encode a bookmark, which is an empty object of the kind with a resourceVersion."""
@@ -120,10 +123,6 @@ class Rendering:
             obj = b"{" + served.type_meta + dumps({"metadata": metadata, **more})[1:]
         return b'{"type":"BOOKMARK","object":' + obj + b"}\n"
 
-    @staticmethod
-    def _partial(served: ServedKind, stored: Stored) -> bytes:
-        return _PARTIAL + bytes(_metadata(b"{" + served.body(stored))[0]) + b"}"
-
     def _table(self, served: ServedKind, metadata: JSONObject, states: Iterable[Stored]) -> Iterator[bytes]:
         columns = columns_of(served)
         definitions = [column.definition() for column in columns] if self._needs_columns else None
@@ -134,7 +133,7 @@ class Rendering:
         def row(stored: Stored) -> bytes:
             obj = decode(b"{" + stored.body)
             cells = dumps([cell_of(column, obj, now) for column in columns])
-            shown = b"null" if self._include == "None" else self._partial(served, stored)
+            shown = b"null" if self._include == "None" else _partial(served, stored)
             return (
                 b'{"cells":'
                 + cells
@@ -144,6 +143,19 @@ class Rendering:
             )
 
         return _array(dumps(head)[:-1] + b',"rows":[', map(row, states))
+
+
+def _partial(served: ServedKind, stored: Stored) -> bytes:
+    return _PARTIAL + bytes(_metadata(b"{" + served.body(stored))[0]) + b"}"
+
+
+def _event(kind: str, obj: bytes) -> bytes:
+    return b'{"type":"' + kind.encode() + b'","object":' + obj + b"}\n"
+
+
+@lru_cache(SHARED_EVENTS)
+def _shared_event(kind: str, served: ServedKind, stored: Stored, is_partial: bool) -> bytes:
+    return _event(kind, _partial(served, stored) if is_partial else object_json(served, stored))
 
 
 def _array(head: bytes, members: Iterable[bytes], tail: bytes = b"]}") -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Literal, TypeAlias, final
 
 import attrs
@@ -20,7 +21,7 @@ from .._storage._kinds import ServedKind
 from .._storage._status import expired, status_error, too_large_resource_version
 from .._storage._storage import Change, CompactedError, JSONObject, Storage, Stored, body_of
 from ._listing import ListOptions, invalid_watch_revision, revision_number
-from ._rendering import Rendering
+from ._rendering import SHARED_EVENTS, Rendering
 
 LAST_BOOKMARK_BEFORE_END = 2.0
 """How many seconds before the end of a watch its last bookmark is sent."""
@@ -212,8 +213,12 @@ class Watch:
             return self._rendering.event("MODIFIED" if was_selected else "ADDED", self._served, change.object)
         if change.before is None or not was_selected:
             return b""
-        # The object is no longer selected: send the state before the change, with the revision of the change.
-        obj: JSONObject = decode(b"{" + change.before.body)
-        obj["metadata"]["resourceVersion"] = str(change.revision)
-        last_selected = Stored(change.object.key, change.revision, body_of(obj))
-        return self._rendering.event("DELETED", self._served, last_selected)
+        return self._rendering.event("DELETED", self._served, _last_selected(change.before, change.object))
+
+
+@lru_cache(SHARED_EVENTS)
+def _last_selected(before: Stored, after: Stored) -> Stored:
+    """Return the state of an object before it left a selection, with the revision of that change."""
+    obj: JSONObject = decode(b"{" + before.body)
+    obj["metadata"]["resourceVersion"] = str(after.revision)
+    return Stored(after.key, after.revision, body_of(obj))
