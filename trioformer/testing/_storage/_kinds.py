@@ -239,6 +239,8 @@ class Kinds:
     """The served kinds.  Kinds can be added and removed while the server runs."""
 
     _by_path: dict[tuple[str, str, str], ServedKind] = attrs.field(factory=dict)
+    _by_kind: dict[tuple[str, str], ServedKind] = attrs.field(init=False, factory=dict)
+    """The kinds by apiVersion and kind.  It is empty after a change."""
 
     @classmethod
     def builtin(cls) -> Kinds:
@@ -266,11 +268,13 @@ class Kinds:
         version = storage_version or info.version
         served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields, columns, version, scale)
         self._by_path[info.group, info.version, info.plural] = served
+        self._by_kind = {}
         return served
 
     def remove(self, info: ResourceInfo) -> None:
         """Stop serving a kind. This has no effect if the kind is not served."""
         self._by_path.pop((info.group, info.version, info.plural), None)
+        self._by_kind = {}
 
     def copy(self) -> Kinds:
         """Return a copy that later changes do not affect."""
@@ -278,7 +282,7 @@ class Kinds:
 
     def replace(self, others: Kinds) -> None:
         """Serve exactly the kinds in ``others``."""
-        self._by_path = dict(others._by_path)
+        self._by_path, self._by_kind = dict(others._by_path), {}
 
     @property
     def namespaces(self) -> ServedKind:
@@ -295,10 +299,10 @@ class Kinds:
 
     def find_kind(self, api_version: str, kind: str) -> ServedKind | None:
         """Return the kind with this apiVersion and kind, or None."""
-        for served in self._by_path.values():
-            if served.info.kind == kind and served.info.api_version == api_version:
-                return served
-        return None
+        if not self._by_kind:
+            first_last = reversed(self._by_path.values())
+            self._by_kind = {(served.info.api_version, served.info.kind): served for served in first_last}
+        return self._by_kind.get((api_version, kind))
 
     def find_resource(self, resource: str) -> ServedKind | None:
         """Return the first version of the kind with this ``plural`` or ``plural.group``, or None."""

@@ -36,6 +36,7 @@ _SERVER_FIELDS = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+_TEXT = (str, type(None))
 _STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
 
 
@@ -57,7 +58,7 @@ def metadata_problem(metadata: object, path: str) -> str:
     if not isinstance(metadata, dict):
         return f"{path} must be an object"
     for name in _STRINGS:
-        if not isinstance(metadata.get(name, ""), str | None):
+        if not isinstance(metadata.get(name), _TEXT):
             return f"{path}.{name} must be a string"
     for name in ("labels", "annotations"):
         texts = metadata.get(name)
@@ -71,7 +72,7 @@ def metadata_problem(metadata: object, path: str) -> str:
     if not _is_list_of(owners, dict):
         return f"{path}.ownerReferences must be a list of objects"
     for name in ("apiVersion", "kind", "name", "uid") if owners else ():
-        if not all(isinstance(owner.get(name, ""), str | None) for owner in owners):
+        if not all(isinstance(owner.get(name), _TEXT) for owner in owners):
             return f"{path}.ownerReferences.{name} must be a string"
     return ""
 
