@@ -90,6 +90,8 @@ async def test_a_failure_shows_what_each_write_has_changed(
 async def test_a_failure_never_shows_a_secret(api_server: APIServer, autojump_clock: trio.testing.MockClock) -> None:
     api_server.create(Secret(metadata=ObjectMeta(name="a", labels={"app": "shop"}), data={"password": b"hunter2"}))
     api_server.patch(Secret, "a", {"data": {"password": "aHVudGVyMw==", "other": "aHVudGVyMw=="}})
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"password":"aHVudGVyMw=="}}'}
+    api_server.patch(Secret, "a", {"metadata": {"annotations": applied}})
     text = await failure_of(api_server, Secret, "a")
     assert "data.password" in text
     assert "app: 'shop'" in text
@@ -134,3 +136,11 @@ async def test_a_rollout_is_awaited_in_virtual_time(autojump_clock: trio.testing
         server.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
         await server.expect(Deployment, "web", lambda found: found.status.ready_replicas == 3)
         nursery.cancel_scope.cancel()
+
+
+async def test_what_is_met_already_takes_one_checkpoint_and_no_time(api_server: APIServer) -> None:
+    api_server.create(config_map("a"))
+    with trio.testing.assert_checkpoints():
+        await api_server.expect(ConfigMap, "a", within=0)
+    with trio.testing.assert_checkpoints():
+        await api_server.expect_absent(ConfigMap, "b", within=0)

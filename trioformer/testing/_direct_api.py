@@ -207,6 +207,7 @@ class DirectAPI:
             NotFoundError: The kind is not served.
         """
         served, key = self._find(kind, name, namespace)
+        await trio.lowlevel.checkpoint()
         with trio.move_on_after(within):
             while True:
                 stored = self._storage.get(served.resource, key)
@@ -232,6 +233,7 @@ class DirectAPI:
             NotFoundError: The kind is not served.
         """
         served, key = self._find(kind, name, namespace)
+        await trio.lowlevel.checkpoint()
         with trio.move_on_after(within):
             while self._storage.get(served.resource, key) is not None:
                 await self._storage.wait(served.resource)

@@ -15,8 +15,8 @@ _FIELDS: Final = 20
 """The number of fields that are described for each change."""
 _LENGTH: Final = 80
 """The number of characters of a value that are shown."""
-_HIDDEN: Final = (("data",), ("stringData",))
-"""The fields of Secrets whose values are not shown."""
+_HIDDEN: Final = ("data", "stringData", "annotations")
+"""The fields of Secrets whose values are not shown.  ``kubectl apply`` copies the data to an annotation."""
 _QUIET: Final = (("metadata", "resourceVersion"), ("metadata", "managedFields"))
 
 
@@ -70,7 +70,7 @@ def _differences(served: ServedKind, before: Stored | None, after: Stored) -> It
     for path in sorted(old.keys() | new.keys()):
         if path[:2] in _QUIET or old.get(path, ...) == new.get(path, ...):
             continue
-        show = _shown if not (is_secret and path[:1] in _HIDDEN) else _hidden
+        show = _shown if not (is_secret and set(path[:2]) & set(_HIDDEN)) else _hidden
         name = ".".join(path)
         if path not in new:
             yield f"{name} was removed, it was {show(old[path])}"
