@@ -84,6 +84,11 @@ def write_manifests(directory: Path) -> None:
     (more / "deployments.json").write_text("\n".join(map(json.dumps, deployments)))
 
 
+def custom_kinds() -> tuple[list[CustomResourceDefinition], list[dict[str, Any]]]:
+    """Return the definitions of the custom kinds, and an object of each kind."""
+    return list(map(_definition, _SPECS)), [_custom(kind, kind.lower()) for kind in _SPECS]
+
+
 def _definition(kind: str) -> CustomResourceDefinition:
     plural = f"{kind.lower()}s"
     schema = {

@@ -1,7 +1,7 @@
 """Random inputs of servers and tenants: nothing foreign, nothing that hangs, nothing wrong, no secret.
 
 An ordinary run has a few hundred inputs of each fuzzer, the same ones in every run, and those of ``corpus/``, which have
-found something once.  ``--long`` has 100,000.
+found something once.  ``--long`` has 102,000.
 """
 
 from __future__ import annotations
@@ -10,11 +10,16 @@ import base64
 
 import pytest
 
+from trioformer.testing._serving._resources import ResourceRequest, Resources
+from trioformer.testing._serving._watching import Watch
+from trioformer.testing._storage._status import status_error
+
 from . import oracle
 from .all_fuzzers import FUZZERS, INPUTS, LONG_SEED, cases_of
 from .engine import generated, run
 from .oracle import Finding, Oracle
 from .secrets import CONTENT, PASSWORD, TOKEN
+from .server import Server
 
 NAMES = list(FUZZERS)
 SHARE = 100
@@ -45,7 +50,7 @@ def test_a_hundred_thousand_inputs_do_no_harm(name: str) -> None:
 
 
 def test_the_inputs_of_a_long_run_are_a_hundred_thousand() -> None:
-    assert sum(INPUTS.values()) == 100_000
+    assert sum(INPUTS.values()) == 102_000
     assert set(INPUTS) == set(FUZZERS)
 
 
@@ -80,3 +85,21 @@ def test_a_foreign_exception_and_a_long_or_coloured_text_are_found() -> None:
         Oracle().text("x" * 6_000, "a text")
     with pytest.raises(Finding, match="control characters"):
         Oracle().text("a\x1b[2J", "a text")
+
+
+def test_a_refused_request_that_writes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = Resources.handle
+
+    def write_and_refuse(self: Resources, request: ResourceRequest) -> None:
+        handle(self, request)
+        raise status_error(409)
+
+    monkeypatch.setattr(Resources, "handle", write_and_refuse)
+    with pytest.raises(AssertionError, match="changes something"):
+        run(Server(), generated(Server(), 1)).raise_findings()
+
+
+def test_a_watch_that_delivers_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watch, "_frame", lambda self, change: b"")
+    with pytest.raises(AssertionError, match="does not deliver"):
+        run(Server(), generated(Server(), 1)).raise_findings()

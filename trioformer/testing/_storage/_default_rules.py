@@ -96,7 +96,7 @@ def take_labels(workload: JSONObject) -> dict[str, str]:
     """
     labels = _dict(_dict(_dict(_dict(workload.get("spec")).get("template")).get("metadata")).get("labels"))
     metadata = workload["metadata"]
-    if labels and not metadata.get("labels"):
+    if labels and not metadata.get("labels") and all(isinstance(each, str) for each in labels.values()):
         metadata["labels"] = labels
     return labels
 
