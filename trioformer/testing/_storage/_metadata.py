@@ -13,21 +13,6 @@ from ._kinds import ServedKind
 from ._status import bad_request, cause, invalid
 from ._storage import JSONObject
 
-_ORDER = (
-    "name",
-    "generateName",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-)
 _SERVER_FIELDS = (
     "uid",
     "resourceVersion",
@@ -35,6 +20,16 @@ _SERVER_FIELDS = (
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
+)
+_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    *_SERVER_FIELDS,
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
 )
 _TEXT = (str, type(None))
 _STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
