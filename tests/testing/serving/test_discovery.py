@@ -96,12 +96,32 @@ async def test_discovery_is_aggregated_for_kubectl(path: str, group: str | None)
         assert resources["pods"]["responseKind"] == {"group": "", "version": "v1", "kind": "Pod"}
 
 
-async def test_openapi_has_the_parameter_that_kubectl_create_needs() -> None:
+async def test_openapi_describes_built_in_kinds() -> None:
     document = await get(APIServer(), "/openapi/v3/api/v1")
     patch = document["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "", "version": "v1", "kind": "Pod"}
     assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
-    assert not [path for path in document["paths"] if path.startswith("/apis/") or "/bindings/" in path]
+    assert "containers" in document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["required"]
+    older = await get(APIServer(), "/openapi/v2")
+    assert "containers" in older["definitions"]["io.k8s.api.core.v1.PodSpec"]["required"]
+
+
+async def test_the_list_of_openapi_shows_which_documents_have_changed() -> None:
+    server = APIServer()
+    before = (await get(server, "/openapi/v3"))["paths"]
+    assert {"api/v1", "apis/apps/v1", "version"} <= before.keys()
+    assert not [path for path in before if "example" in path]
+    server.register(
+        ResourceInfo(
+            group="x.com", version="v2", kind="Widget", plural="widgets", namespaced=True, subresources=("status",)
+        )
+    )
+    after = (await get(server, "/openapi/v3"))["paths"]
+    assert {path: one for path, one in after.items() if path in before} == before
+    (added,) = after.keys() - before.keys()
+    document = await get(server, after[added]["serverRelativeURL"])
+    assert f"/{added}/namespaces/{{namespace}}/widgets/{{name}}/status" in document["paths"]
+    assert "Gadget" not in str(document)
 
 
 async def test_health_and_version_are_served() -> None:
@@ -113,7 +133,8 @@ async def test_health_and_version_are_served() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/apis/nope.example.com", "/apis/nope.example.com/v1", "/api/v2", "/openapi/v2"]
+    "path",
+    ["/nope", "/apis/nope.example.com", "/apis/nope.example.com/v1", "/api/v2", "/openapi/v3/nope", "/openapi/v3/v2"],
 )
 async def test_other_paths_are_not_found(path: str) -> None:
     async with running(APIServer()) as http:

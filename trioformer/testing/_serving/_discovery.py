@@ -1,16 +1,13 @@
-"""Discovery of groups, versions and kinds, the health endpoints, and the part of OpenAPI that kubectl needs.
+"""Discovery of groups, versions and kinds, and the health endpoints.
 
 kubectl requests the aggregated format (``apidiscovery.k8s.io/v2``) from ``/api`` and ``/apis``; other clients request
 each group and version separately.  The server supports both formats.
-``kubectl create`` checks in ``/openapi/v3`` whether the PATCH of a kind has the query parameter ``fieldValidation``.
-The OpenAPI document contains only this parameter.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
@@ -22,6 +19,7 @@ from .._storage._status import status_error
 from .._storage._storage import JSONObject
 from ._health import ENDPOINTS, health
 from ._negotiation import clauses_of, encoding_of
+from ._openapi import openapi_document, openapi_paths, openapi_v2
 from ._requests import RequestRecord
 from ._responses import JSON_TYPE, Response, json_response, not_found_page
 
@@ -84,12 +82,12 @@ def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, ho
             return json_response({"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)})
         case ["apis", group, version]:
             return _resource_list(kinds, group, version)
+        case ["openapi", "v2"] if _accepts_json(accept):
+            return Response(chunks=[openapi_v2()])
         case ["openapi", "v3"]:
-            return json_response(
-                {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in _api_paths(kinds)}}
-            )
-        case ["openapi", "v3", *path] if "/".join(path) in _api_paths(kinds):
-            return json_response(_openapi(kinds, "/".join(path)))
+            return json_response(openapi_paths(kinds))
+        case ["openapi", "v3", *path] if document := openapi_document(kinds, "/".join(path)):
+            return Response(chunks=[document])
         case _:
             return None
 
@@ -97,6 +95,10 @@ def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, ho
 def _wants_aggregated(accept: str) -> bool:
     wanted = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
     return any(wanted.items() <= parameters.items() for _, parameters in clauses_of(accept))
+
+
+def _accepts_json(accept: str) -> bool:
+    return any(media_type in (JSON_TYPE, "application/*", "*/*") for media_type, _ in clauses_of(accept or "*/*"))
 
 
 def _groups(kinds: Kinds) -> list[str]:
@@ -222,21 +224,3 @@ def _paths(kinds: Kinds) -> list[str]:
     groups = [f"/apis/{group}" for group in _groups(kinds)]
     own = ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
     return sorted({*apis, *groups, *own})
-
-
-def _openapi(kinds: Kinds, api_path: str) -> JSONObject:
-    paths: defaultdict[str, JSONObject] = defaultdict(dict)
-    for served in kinds:
-        info = served.info
-        path = info.path(namespace="{namespace}", name="{name}")
-        if not path.startswith(f"/{api_path}/") or not served.is_stored:
-            continue
-        paths[path]["patch"] = {
-            "parameters": [
-                {"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")
-            ],
-            "responses": {},
-            "x-kubernetes-group-version-kind": {"group": info.group, "version": info.version, "kind": info.kind},
-        }
-    about = {"title": "trioformer", "version": VERSION["gitVersion"]}
-    return {"openapi": "3.0.0", "info": about, "paths": paths, "components": {"schemas": {}}}

@@ -1,0 +1,84 @@
+"""Take the OpenAPI documents from a real kube-apiserver: ``trioformer/testing/_serving/openapi.xz``.
+
+::
+
+    python tests/e2e/fetch_openapi.py     # a control plane of the binaries in KUBEBUILDER_ASSETS
+
+Each line has a path and its document.  The documents of two custom kinds, one with and one without a namespace, are
+the examples from which the embedded server makes those of other custom kinds.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+import trioformer
+from trioformer import open_client
+from trioformer.client import Client
+from trioformer.testing import ControlPlane
+
+FILE: Final = Path(trioformer.__file__).parent / "testing" / "_serving" / "openapi.xz"
+VERSION: Final = "v7"
+"""A version that no built-in kind has."""
+GROUPS: Final = {"namespaced.example.com": "Namespaced", "cluster.example.com": "Cluster"}
+
+
+def definition(group: str, scope: str) -> dict[str, Any]:
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    version = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}, "scale": scale},
+        "schema": {"openAPIV3Schema": {"type": "object"}},
+    }
+    names = {"kind": "Gadget", "plural": "gadgets"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"gadgets.{group}"},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": [version]},
+    }
+
+
+async def fetch(client: Client) -> dict[str, Any]:
+    """Return the documents by path, those of OpenAPI v3 and ``v2``."""
+    for group, scope in GROUPS.items():
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        await client.request("POST", path, body=definition(group, scope))
+    while True:
+        paths = (await client.request("GET", "/openapi/v3")).json()["paths"]
+        if all(f"apis/{group}/{VERSION}" in paths for group in GROUPS):
+            break
+        await trio.sleep(0.5)  # kube-apiserver does not say when it has updated its documents
+    documents = {
+        path: (await client.request("GET", f"/openapi/v3/{path}")).json()
+        for path in sorted(paths)
+        if not (path.startswith("apis/") and path.endswith(".example.com"))
+    }
+    v2 = (await client.request("GET", "/openapi/v2")).json()
+    for name in ("paths", "definitions"):
+        v2[name] = {key: value for key, value in v2[name].items() if "example" not in key}
+    return {**documents, "v2": v2}
+
+
+async def main() -> None:
+    async with (
+        ControlPlane(assets=os.environ.get("KUBEBUILDER_ASSETS")) as control_plane,
+        open_client(kubeconfig=control_plane.kubeconfig) as client,
+    ):
+        documents = await fetch(client)
+    lines = [f"{path} {json.dumps(one, separators=(',', ':'))}\n" for path, one in documents.items()]
+    content = lzma.compress("".join(lines).encode(), preset=9)
+    await trio.Path(FILE).write_bytes(content)
+    print(f"{len(lines)} documents, {len(content)} bytes")
+
+
+if __name__ == "__main__":
+    trio.run(main)

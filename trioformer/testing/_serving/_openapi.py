@@ -1,0 +1,104 @@
+"""The OpenAPI documents, for ``kubectl explain`` and for clients that read schemas.
+
+The documents of built-in kinds are those of kube-apiserver, which ``tests/e2e/fetch_openapi.py`` writes to
+``openapi.xz``.  The file also has documents of two custom kinds, from which those of other custom kinds are made.
+The file is read at the first request.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import lzma
+import re
+from pathlib import Path
+from typing import Final
+
+from ...models._internal import decode, dumps
+from .._storage._kinds import Kinds, ServedKind
+from .._storage._storage import JSONObject
+
+_EXAMPLE: Final = ".example.com/v7"
+"""The end of the paths of the examples."""
+
+
+@functools.cache
+def _documents() -> dict[str, bytes]:
+    """Return the documents in the file by path."""
+    lines = lzma.decompress(Path(__file__).with_name("openapi.xz").read_bytes()).splitlines()
+    return {path.decode(): document for path, document in (line.split(b" ", 1) for line in lines)}
+
+
+def openapi_paths(kinds: Kinds) -> JSONObject:
+    """Return the list of the documents, with a hash of each document, by which clients know whether it has changed."""
+    custom = {path: _hash(openapi_document(kinds, path)) for path in map(_path_of, kinds) if path not in _documents()}
+    builtin = {path: digest for path, digest in _hashes().items() if path != "v2" and not path.endswith(_EXAMPLE)}
+    found = sorted({**builtin, **custom}.items())
+    return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"} for path, digest in found}}
+
+
+def openapi_document(kinds: Kinds, path: str) -> bytes:
+    """Return the document with a path such as ``apis/apps/v1``, or an empty text if there is none."""
+    custom = [_custom_document(served) for served in kinds if not served.is_builtin and _path_of(served) == path]
+    if not custom or path in _documents():
+        return _documents().get(path, b"") if path != "v2" else b""
+    document = custom[0]
+    for other in custom[1:]:
+        document["paths"] |= other["paths"]
+        document["components"]["schemas"] |= other["components"]["schemas"]
+    return dumps(document)
+
+
+def openapi_v2() -> bytes:
+    """Return the document of OpenAPI v2, which has only the built-in kinds."""
+    return _documents()["v2"]
+
+
+def _path_of(served: ServedKind) -> str:
+    return f"{'apis' if served.info.group else 'api'}/{served.info.api_version}"
+
+
+@functools.cache
+def _hashes() -> dict[str, str]:
+    return {path: _hash(document) for path, document in _documents().items()}
+
+
+def _hash(document: bytes) -> str:
+    return hashlib.sha512(document).hexdigest().upper()
+
+
+def _custom_document(served: ServedKind) -> JSONObject:
+    """Return the document of an example, with the names and the schema of a custom kind."""
+    info = served.info
+    group = f"{'namespaced' if info.namespaced else 'cluster'}.example.com"
+    text = _documents()[f"apis/{group}/v7"].decode()
+    names = {form(group): form(info.group) for form in (str, _reversed, _camel, _lower_camel)}
+    names |= {"V7": info.version.capitalize(), "v7": info.version, "Gadget": info.kind, "gadgets": info.plural}
+    text = re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], text)
+    document: JSONObject = decode(text.encode())
+    for path in list(document["paths"]):
+        _, _, subresource = path.partition("{name}/")
+        if subresource and subresource not in info.subresources:
+            del document["paths"][path]
+    schemas = document["components"]["schemas"]
+    if "scale" not in info.subresources:
+        for name in [name for name in schemas if name.startswith("io.k8s.api.autoscaling.")]:
+            del schemas[name]
+    example = schemas[f"{_reversed(info.group)}.{info.version}.{info.kind}"]
+    schema = {} if served.schema is None else served.schema.raw
+    example["properties"] = {**(schema.get("properties") or {}), **example["properties"]}
+    example |= {name: value for name, value in schema.items() if name != "properties"}
+    return document
+
+
+def _reversed(group: str) -> str:
+    return ".".join(reversed(group.split(".")))
+
+
+def _camel(group: str) -> str:
+    return "".join(part.capitalize() for part in group.replace("-", ".").split("."))
+
+
+def _lower_camel(group: str) -> str:
+    name = _camel(group)
+    return name[:1].lower() + name[1:]
