@@ -71,7 +71,7 @@ def comparable(text: str) -> str:
     lines = [re.sub(r"(?<=\S) {2,}", "  ", line.rstrip()) for line in text.splitlines()]
     start = 0
     for at in range(len(lines) + 1):  # the order of rows with generated names
-        if at == len(lines) or "-<suffix>" not in lines[at]:
+        if at == len(lines) or not re.search("-<(suffix|hash)>", lines[at]):
             lines[start:at] = sorted(lines[start:at])
             start = at + 1
     return "\n".join(lines) + "\n"

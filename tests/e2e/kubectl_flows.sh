@@ -208,7 +208,7 @@ kubectl create configmap c
 ### create-configmap-hash
 kubectl create configmap c --from-literal=k=v --append-hash
 kubectl get configmaps -o name
-### create-secret-generic differs: validation
+### create-secret-generic
 kubectl create secret generic s --from-literal=user=me --from-literal=password=ä
 kubectl get secrets
 kubectl get secret s -o yaml
@@ -413,7 +413,7 @@ kubectl delete -f d -R --ignore-not-found
 ### apply-without-last-applied
 setup kubectl create -f cm.yaml
 kubectl apply -f cm.yaml
-### apply-immutable differs: validation
+### apply-immutable
 kubectl apply -f deploy.yaml
 sed 's/app: web/app: other/' deploy.yaml > other.yaml
 kubectl apply -f other.yaml
@@ -432,7 +432,7 @@ kubectl apply --server-side --subresource=status -f status.yaml
 kubectl apply -f list.json
 kubectl get -f list.json -o name
 
-### edit differs: validation
+### edit
 kubectl create -f deploy.yaml
 EDITOR="sed -i s/nginx/httpd/" kubectl edit deployment web
 kubectl get deployment web -o jsonpath='{.spec.template.spec.containers[*].image}{"\n"}'
@@ -665,7 +665,7 @@ kubectl set env deployment/web --from=configmap/conf --prefix=X_
 kubectl set env deployment/web --list --resolve
 kubectl set env deployment/web A-
 kubectl get deployment web -o jsonpath='{.spec.template.spec.containers[0].env}{"\n"}'
-### set-resources differs: validation
+### set-resources
 setup kubectl create -f deploy.yaml
 kubectl set resources deployment web --limits=cpu=200m,memory=512Mi --requests=cpu=100m
 kubectl get deployment web -o jsonpath='{.spec.template.spec.containers[0].resources}{"\n"}'
