@@ -102,12 +102,7 @@ class _Field:
 
     def causes(self, value: Any, path: str, causes: list[JSONObject]) -> None:
         """Add the causes of the errors of a field."""
-        if (
-            value is None
-            or value in ("", [])
-            or (value == {} and self.is_map)
-            or (value == 0 and self.required is not None)
-        ):
+        if self._is_missing(value):
             if self.required is not None:
                 causes.append(required(path, self.required))
             elif self.absent or (value == "" and self.empty):
@@ -129,6 +124,11 @@ class _Field:
             for key, label in value.items():
                 causes += [invalid_value(path, key, problem) for problem in key_problems(key)]
                 causes += [invalid_value(path, label, problem) for problem in value_problems(label)]
+
+    def _is_missing(self, value: Any) -> bool:
+        if value is None or value in ("", []) or (value == {} and self.is_map):
+            return True
+        return bool(value == 0 and self.required is not None)
 
     def _not_in_range(self, path: str, value: object) -> JSONObject:
         return invalid_value(path, value, self.detail)
