@@ -452,17 +452,17 @@ kubectl get deployment web -o jsonpath='{.status.collisionCount}{"\n"}'
 EDITOR="sed -i s/other:.x/other:\ z/" kubectl create --edit -f cm.yaml
 kubectl get configmap conf -o jsonpath='{.data}{"\n"}'
 
-### explain differs: OpenAPI is not served
+### explain
 kubectl explain deployments
 kubectl explain pod.spec.containers.resources
 kubectl explain configmap.data
 kubectl explain pods.spec.nothing
-### explain-recursive differs: OpenAPI is not served
+### explain-recursive
 kubectl explain cronjobs.spec --recursive
 kubectl explain hpa --api-version=autoscaling/v2
 ### explain-swagger differs: OpenAPI is not served
 kubectl explain configmaps --output=plaintext-openapiv2
-### explain-crd differs: OpenAPI is not served
+### explain-crd
 setup kubectl create -f crd.yaml
 setup kubectl wait --for=condition=Established crd things.$N.example.com
 sleep 2
