@@ -609,6 +609,7 @@ kubectl get replicasets
 ### rollout-restart
 kubectl create -f deploy.yaml
 kubectl rollout restart deployment web
+sleep 1.1
 kubectl rollout restart deployment -l app=web
 kubectl rollout status deployment/web
 kubectl rollout restart deployment none
