@@ -110,14 +110,11 @@ class _Field:
                 causes.append(self._not_in_range(path, 0) if missing == 0 else not_supported(path, "", self.enum))
             return
         if self.enum:
-            chosen = value if isinstance(value, list) else (value,)
-            causes += [not_supported(path, one, self.enum) for one in chosen if one not in self.enum]
+            causes += [not_supported(path, one, self.enum) for one in _items(value) if one not in self.enum]
         if self.text is not None:
             causes += [invalid_value(path, value, problem) for problem in self.text(value)]
-        if self.range and not isinstance(value, str) and not (value == 0 and self.zero):
-            low, high = self.range
-            if (low is not None and value < low) or (high is not None and value > high):
-                causes.append(self._not_in_range(path, value))
+        if self.range and self._is_outside(value):
+            causes.append(self._not_in_range(path, value))
         if self.keys is not None:
             causes += [invalid_value(f"{path}[{key}]", key, one) for key in value for one in self.keys(key)]
         if self.labels:
@@ -130,8 +127,18 @@ class _Field:
             return True
         return bool(value == 0 and self.required is not None)
 
+    def _is_outside(self, value: Any) -> bool:
+        if isinstance(value, str) or (value == 0 and self.zero):
+            return False
+        low, high = self.range or (None, None)
+        return bool((low is not None and value < low) or (high is not None and value > high))
+
     def _not_in_range(self, path: str, value: object) -> JSONObject:
         return invalid_value(path, value, self.detail)
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _check(fields: list[_Field], obj: JSONObject, path: str, causes: list[JSONObject]) -> None:
