@@ -228,7 +228,7 @@ async def test_scaling_a_custom_resource_keeps_unknown_fields(api_server: APISer
 def test_the_apis_of_a_server_are_read_with_httpx(result: Result) -> None:
     code, lines, errors = result("examples/served_apis.py", "--embedded", is_virtual=True)
     assert (code, errors) == (0, [])
-    assert lines[0].startswith("api/v1: ")
+    assert [line for line in lines if line.startswith("api/v1: ")]
 
 
 def test_objects_without_classes_are_shown_resized_and_counted(result: Result) -> None:
