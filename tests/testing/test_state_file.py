@@ -114,9 +114,7 @@ async def test_the_objects_and_the_kubeconfig_outlive_a_restart(tmp_path: Path) 
             assert await client.api(ConfigMap, "default").get("kept") == created
             assert (await client.request("GET", "/apis/example.com/v1/gadgets")).code == 200
             with pytest.raises(ExpiredError):
-                async with client.api(ConfigMap, "default").watch(
-                    resource_version=listed.metadata.resource_version
-                ) as events:
+                async with client.api(ConfigMap, "default").watch(resource_version=listed.resource_version) as events:
                     await anext(events)
         assert await program.interrupt() == 0
         assert program.errors == []
@@ -186,11 +184,9 @@ def test_insecure_http_excludes_a_certificate(capsys: pytest.CaptureFixture[str]
 
 
 async def test_controllers_run_the_pods_of_workloads(tmp_path: Path) -> None:
-    (manifest,) = load_manifests(text=DEPLOYMENT)
     async with command(tmp_path, "--controllers"), open_client(kubeconfig=tmp_path / "kubeconfig") as client:
-        (result,) = await apply_manifests(client, [manifest], field_manager="test")
+        await apply_manifests(client, load_manifests(text=DEPLOYMENT), field_manager="test")
         async with client.api(Deployment, "default").watch(resource_version="0") as events:
             async for event in events:
                 if event.object.status.ready_replicas == 2:
                     break
-    assert str(result) == "Deployment web created"
