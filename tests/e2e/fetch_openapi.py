@@ -1,10 +1,11 @@
-"""Take the OpenAPI documents from a real kube-apiserver: ``trioformer/testing/_serving/openapi.xz``.
+"""Take the OpenAPI documents from a real kube-apiserver: the ``.xz`` files in ``trioformer/testing/_serving``.
 
 ::
 
     python tests/e2e/fetch_openapi.py     # a control plane of the binaries in KUBEBUILDER_ASSETS
 
-Each line has a path and its document.  The documents of two custom kinds, one with and one without a namespace, are
+Each line of ``openapi.xz`` has a path and its document.  ``openapi_v2.xz`` is the document of OpenAPI v2 in protobuf.
+The documents of two custom kinds, one with and one without a namespace, are
 the examples from which the embedded server makes those of other custom kinds.
 """
 
@@ -24,6 +25,7 @@ from trioformer.client import Client
 from trioformer.testing import ControlPlane
 
 FILE: Final = Path(trioformer.__file__).parent / "testing" / "_serving" / "openapi.xz"
+PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION: Final = "v7"
 """A version that no built-in kind has."""
 GROUPS: Final = {"namespaced.example.com": "Namespaced", "cluster.example.com": "Cluster"}
@@ -73,10 +75,12 @@ async def main() -> None:
         ControlPlane(assets=os.environ.get("KUBEBUILDER_ASSETS")) as control_plane,
         open_client(kubeconfig=control_plane.kubeconfig) as client,
     ):
+        older = (await client.request("GET", "/openapi/v2", accept=PROTOBUF)).body
         documents = await fetch(client)
     lines = [f"{path} {json.dumps(one, separators=(',', ':'))}\n" for path, one in documents.items()]
     content = lzma.compress("".join(lines).encode(), preset=9)
     await trio.Path(FILE).write_bytes(content)
+    await trio.Path(FILE.with_name("openapi_v2.xz")).write_bytes(lzma.compress(older, preset=9))
     print(f"{len(lines)} documents, {len(content)} bytes")
 
 

@@ -172,7 +172,7 @@ metadata: {name: one}
 spec:
   size: 3
 E
-### create-deployment differs: the columns of this kind are not served
+### create-deployment
 kubectl create deployment web --image=nginx --replicas=2 --port=80
 kubectl rollout status deployment web
 kubectl get deployments
@@ -183,13 +183,13 @@ kubectl create deployment web --image=busybox --dry-run=server -o yaml -- sleep 
 kubectl create deployment web --image=busybox --image=nginx -r 0
 kubectl create deployment web --image=busybox
 kubectl create deployment Web --image=busybox
-### create-job differs: the columns of this kind are not served
+### create-job
 kubectl create job one --image=busybox -- true
 kubectl wait --for=condition=complete job/one --timeout=30s
 kubectl get jobs
 kubectl get job one -o wide
 kubectl get job one -o jsonpath='{.status.succeeded} {.spec.backoffLimit} {.spec.completionMode}{"\n"}'
-### create-cronjob differs: the columns of this kind are not served
+### create-cronjob differs: cron schedules are not validated
 kubectl create cronjob nightly --image=busybox --schedule="0 0 1 1 *" -- true
 kubectl get cronjobs
 kubectl get cronjob nightly -o wide
@@ -197,7 +197,7 @@ kubectl create job manual --from=cronjob/nightly
 kubectl wait --for=condition=complete job/manual --timeout=30s
 kubectl get cronjob nightly -o yaml
 kubectl create cronjob bad --image=busybox --schedule="every day"
-### create-configmap differs: the columns count no binary data
+### create-configmap
 printf 'a=1\nb=2\n' > env
 printf '\377\001' > binary
 kubectl create configmap c --from-literal=k=v --from-file=env --from-file=binary
@@ -222,7 +222,7 @@ kubectl create secret tls u --cert=key --key=crt
 ### create-secret-docker-registry
 kubectl create secret docker-registry d --docker-username=u --docker-password=p --docker-server=example.com
 kubectl get secret d -o jsonpath='{.type} {.data}{"\n"}'
-### create-service-clusterip differs: the columns of this kind are not served
+### create-service-clusterip
 kubectl create service clusterip c --tcp=80:8080 --tcp=443
 kubectl get services
 kubectl get service c -o yaml
@@ -234,7 +234,7 @@ kubectl create service nodeport n --tcp=80
 kubectl get service n
 kubectl get service n -o jsonpath='{.spec.type} {.spec.externalTrafficPolicy} {.spec.ports[0].nodePort}{"\n"}'
 kubectl create service nodeport m --tcp=80 --node-port=80
-### create-service-loadbalancer differs: the columns of this kind are not served
+### create-service-loadbalancer
 kubectl create service loadbalancer l --tcp=80:80
 kubectl get service l
 kubectl get service l -o yaml
@@ -242,20 +242,20 @@ kubectl get service l -o yaml
 kubectl create service externalname e --external-name=example.com
 kubectl get service e
 kubectl get service e -o yaml
-### create-role differs: the columns of this kind are not served
+### create-role
 kubectl create role r --verb=get,list --resource=pods,deployments.apps
 kubectl create role s --verb=get --resource=pods --resource-name=a
 kubectl get roles
 kubectl get role r -o yaml
 kubectl describe role r
 kubectl create role bad --verb=get --resource=nothing
-### create-clusterrole differs: the columns of this kind are not served
+### create-clusterrole
 kubectl create clusterrole $N --verb=get --non-resource-url=/logs
 kubectl create clusterrole $N-all --aggregation-rule=a=b
 kubectl get clusterrole $N $N-all
 kubectl describe clusterrole $N
 kubectl delete clusterrole $N $N-all
-### create-rolebinding differs: the columns of this kind are not served
+### create-rolebinding
 kubectl create rolebinding b --clusterrole=view --user=me --group=us --serviceaccount=$N:default
 kubectl get rolebindings
 kubectl get rolebinding b -o wide
@@ -263,7 +263,7 @@ kubectl describe rolebinding b
 kubectl create clusterrolebinding $N --clusterrole=view --user=me
 kubectl get clusterrolebinding $N -o wide
 kubectl delete clusterrolebinding $N
-### set-subject differs: the columns of this kind are not served
+### set-subject
 kubectl create rolebinding b --clusterrole=view --user=me
 kubectl set subject rolebinding b --user=you --group=us
 kubectl get rolebinding b -o wide
@@ -279,7 +279,7 @@ kubectl describe namespace $N-new
 kubectl create namespace $N-new
 kubectl delete namespace $N-new
 kubectl get namespace $N-new
-### create-ingress differs: the columns of this kind are not served
+### create-ingress
 kubectl create ingress i --class=c --rule="a.example/x*=web:80,tls=t" --default-backend=web:http
 kubectl get ingresses
 kubectl get ingress i -o yaml
@@ -428,7 +428,7 @@ kubectl apply -f i.yaml
 kubectl apply -f deploy.yaml
 printf 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nstatus: {collisionCount: 3}\n' > status.yaml
 kubectl apply --server-side --subresource=status -f status.yaml
-### apply-list differs: OpenAPI is not served
+### apply-list
 kubectl apply -f list.json
 kubectl get -f list.json -o name
 
@@ -460,7 +460,7 @@ kubectl explain pods.spec.nothing
 ### explain-recursive
 kubectl explain cronjobs.spec --recursive
 kubectl explain hpa --api-version=autoscaling/v2
-### explain-swagger differs: OpenAPI is not served
+### explain-swagger
 kubectl explain configmaps --output=plaintext-openapiv2
 ### explain-crd
 setup kubectl create -f crd.yaml
@@ -486,20 +486,20 @@ kubectl create role r --verb=get --resource=pods --dry-run=client -o yaml > role
 kubectl auth reconcile -f role.yaml
 kubectl auth reconcile -f role.yaml
 
-### autoscale differs: the columns of this kind are not served
+### autoscale
 setup kubectl create -f deploy.yaml
 kubectl autoscale deployment web --min=1 --max=4 --cpu=80%
 kubectl get hpa web -o jsonpath='{.spec}{"\n"}'
 kubectl get hpa.v1.autoscaling web -o jsonpath='{.spec}{"\n"}'
 kubectl get hpa
-### expose differs: the columns of this kind are not served
+### expose
 setup kubectl create -f deploy.yaml
 kubectl expose deployment web --port=80 --target-port=8080
 kubectl expose deployment web --port=80 --name=np --type=NodePort
 kubectl get services -o wide
 kubectl describe service np
 kubectl expose deployment none --port=80
-### expose-endpoints differs: the columns of this kind are not served
+### expose-endpoints
 setup kubectl create -f deploy.yaml
 setup kubectl rollout status deployment web
 kubectl expose deployment web --port=80
@@ -622,7 +622,7 @@ kubectl rollout restart deployment/web
 kubectl rollout resume deployment/web
 kubectl rollout resume deployment/web
 kubectl rollout status deployment/web
-### statefulset differs: the columns of this kind are not served
+### statefulset
 kubectl create -f sts.yaml
 kubectl rollout status statefulset/db
 kubectl get statefulset db -o wide
@@ -643,7 +643,7 @@ kubectl wait --for=jsonpath='{.status.replicas}'=1 deployment/web
 kubectl get deployment web
 kubectl scale deployment web --replicas=-1
 kubectl scale configmap/conf --replicas=1
-### scale-replicaset differs: the columns of this kind are not served
+### scale-replicaset differs: a Scale has no Table
 setup kubectl create -f deploy.yaml
 setup kubectl rollout status deployment web
 kubectl scale statefulset db --replicas=2
@@ -696,7 +696,7 @@ setup kubectl create -f deploy.yaml
 kubectl patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"x"}]}}}}'
 kubectl patch deployment web --type=merge -p '{"spec":{"replicas":1}}'
 kubectl patch deployment web --type=json -p '[{"op":"replace","path":"/spec/replicas","value":0}]'
-kubectl patch deployment web --type=merge -p '{"spec":{"replicas":0}}'
+kubectl patch deployment web --type=merge -p '{"spec":{"replicas":1}}'
 kubectl get deployment web -o jsonpath='{.spec.replicas} {.spec.template.spec.containers[*].name}{"\n"}'
 ### patch-errors differs: validation
 setup kubectl create -f cm.yaml
@@ -886,17 +886,17 @@ kubectl get hpa.v2.autoscaling web -o jsonpath='{.apiVersion}{"\n"}'
 kubectl get deployments.v1.apps
 kubectl get deployments.v1beta1.apps
 kubectl get events.events.k8s.io
-### get-persistent-volumes differs: the columns of this kind are not served
+### get-persistent-volumes differs: no controller for volumes
 kubectl create -f pv.yaml
 kubectl get pv $N
 kubectl get pvc data
 kubectl get storageclass none
 setup kubectl delete -f pv.yaml --wait=false
-### get-network-policy differs: the columns of this kind are not served
+### get-network-policy
 kubectl create -f policy.yaml
 kubectl get networkpolicies
 kubectl describe networkpolicy deny
-### limit-range differs: the columns of this kind are not served
+### limit-range
 kubectl create -f limits.yaml
 kubectl get limitranges
 kubectl describe limits mem
@@ -918,7 +918,7 @@ kubectl describe job one --show-events=false
 kubectl create -f sts.yaml
 kubectl rollout status statefulset/db
 kubectl describe statefulset db --show-events=false
-### describe-cronjob differs: the columns of this kind are not served
+### describe-cronjob
 setup kubectl create cronjob c --image=busybox --schedule="0 0 1 1 *"
 kubectl describe cronjob c
 kubectl patch cronjob c -p '{"spec":{"suspend":true}}'
@@ -930,7 +930,7 @@ kubectl describe hpa web --show-events=false
 kubectl create quota q --hard=pods=3
 kubectl describe quota q
 kubectl get quota
-### describe-pdb differs: the columns of this kind are not served
+### describe-pdb
 setup kubectl create -f deploy.yaml
 setup kubectl rollout status deployment web
 setup kubectl create pdb p --selector=app=web --min-available=1
@@ -942,7 +942,7 @@ kubectl describe node node-1
 ### get-nodes
 kubectl get nodes
 kubectl get nodes -o name
-### events differs: the columns of this kind are not served
+### events
 sed "s/NAMESPACE/$N/" event.yaml | kubectl create -f -
 kubectl events
 kubectl get events
@@ -984,7 +984,7 @@ kubectl rollout status deployment web
 sed -i 's/nginx/httpd/' deploy.yaml
 kubectl diff -f deploy.yaml
 
-### crd differs: the columns of this kind are not served
+### crd
 kubectl create -f crd.yaml
 kubectl wait --for=condition=Established crd things.$N.example.com
 kubectl get crd things.$N.example.com
@@ -1020,7 +1020,7 @@ kubectl apply -f thing.yaml
 kubectl describe things.$N.example.com one
 setup kubectl delete crd things.$N.example.com
 ### crd-invalid
-sed 's/type: integer/type: number-one/' crd.yaml | kubectl create -f -
+sed '0,/type: integer/s//type: number-one/' crd.yaml | kubectl create -f -
 sed 's/name: things/name: others/' crd.yaml | kubectl create -f -
 sed 's/scope: Namespaced/scope: World/' crd.yaml | kubectl create --validate=false -f -
 ### crd-describe

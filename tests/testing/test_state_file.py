@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 import trio
+import trio.testing
 
 from tests.support.kubeconfigs import load_kubeconfig
 from tests.support.processes import Program, running
@@ -22,7 +24,10 @@ from trioformer.manifests import apply_manifests, load_manifests
 from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import ConfigMap, Namespace
+from trioformer.testing import APIServer
 from trioformer.testing.__main__ import main
+from trioformer.testing._identity import make_identity
+from trioformer.testing._state_file import StateError, StateFile
 
 DEFINITION = """
 apiVersion: apiextensions.k8s.io/v1
@@ -139,6 +144,38 @@ async def test_a_state_belongs_to_one_server(tmp_path: Path) -> None:
     async with command(tmp_path, state), running("-m", "trioformer.testing", *arguments) as second:
         assert await second.wait_until_over() == 1
     assert second.errors == [f"error: --state: another server uses {tmp_path / 'state'}"]
+
+
+async def test_changes_are_written_after_a_second_and_at_the_end(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "state"
+    state, server = StateFile.open(path), APIServer()
+    assert not state.restore(server)
+    state.identity = make_identity(["a.test"])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(state.run, server)
+        await trio.testing.wait_all_tasks_blocked()
+        assert not path.exists()
+        server.create(ConfigMap(metadata=ObjectMeta(name="early")))
+        await trio.sleep(1.5)
+        assert b"early" in path.read_bytes()
+        server.create(ConfigMap(metadata=ObjectMeta(name="late")))
+        nursery.cancel_scope.cancel()
+    with pytest.raises(StateError, match="another server uses"):
+        StateFile.open(path)
+    os.close(state._lock)
+    again, other = StateFile.open(path), APIServer()
+    assert again.identity == state.identity
+    assert again.restore(other)
+    assert [one.name for one in other.list(ConfigMap, namespace="default")] == ["early", "late"]
+    other.create(ConfigMap(metadata=ObjectMeta(name="third")))
+    assert int(other.get(ConfigMap, "third").metadata.resource_version) > server.snapshot().revision
+    path.unlink()
+    path.mkdir()
+    again._try_to_save(other)
+    assert "cannot be written" in caplog.text
+    os.close(again._lock)
 
 
 @pytest.mark.parametrize(

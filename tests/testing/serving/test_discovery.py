@@ -11,7 +11,7 @@ import trio.testing
 from tests.support.raw_requests import TABLE, config_map, failure_of, pod, running
 from trioformer.models import ResourceInfo
 from trioformer.testing import APIServer
-from trioformer.testing._serving._tables import human_duration
+from trioformer.testing._serving._cells import human_duration
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 PODS = "/api/v1/namespaces/default/pods"
@@ -104,6 +104,11 @@ async def test_openapi_describes_built_in_kinds() -> None:
     assert "containers" in document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["required"]
     older = await get(APIServer(), "/openapi/v2")
     assert "containers" in older["definitions"]["io.k8s.api.core.v1.PodSpec"]["required"]
+    media_type = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    async with running(APIServer()) as http:
+        response = await http.get("/openapi/v2", headers={"accept": media_type})
+    assert response.headers["content-type"] == media_type.replace("@", ".")
+    assert b"io.k8s.api.core.v1.PodSpec" in response.content
 
 
 async def test_the_list_of_openapi_shows_which_documents_have_changed() -> None:

@@ -82,8 +82,8 @@ def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, ho
             return json_response({"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)})
         case ["apis", group, version]:
             return _resource_list(kinds, group, version)
-        case ["openapi", "v2"] if _accepts_json(accept):
-            return Response(chunks=[openapi_v2()])
+        case ["openapi", "v2"]:
+            return openapi_v2(as_json=_accepts_json(accept))
         case ["openapi", "v3"]:
             return json_response(openapi_paths(kinds))
         case ["openapi", "v3", *path] if document := openapi_document(kinds, "/".join(path)):

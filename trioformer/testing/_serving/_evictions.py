@@ -18,7 +18,7 @@ from .._storage._registry import Registry, decoded
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, status_error
 from .._storage._storage import JSONObject
-from ._tables import objects_at, value_at
+from ._cells import objects_at, value_at
 
 _BUDGETS: Final = ("policy", "v1", "poddisruptionbudgets")
 _VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."

@@ -17,7 +17,9 @@ from typing import Final
 from ...models._internal import decode, dumps
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._storage import JSONObject
+from ._responses import Response
 
+_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _EXAMPLE: Final = ".example.com/v7"
 """The end of the paths of the examples."""
 
@@ -49,9 +51,16 @@ def openapi_document(kinds: Kinds, path: str) -> bytes:
     return dumps(document)
 
 
-def openapi_v2() -> bytes:
-    """Return the document of OpenAPI v2, which has only the built-in kinds."""
-    return _documents()["v2"]
+def openapi_v2(*, as_json: bool) -> Response:
+    """Return the document of OpenAPI v2, which has only the built-in kinds.  kubectl needs protobuf."""
+    if as_json:
+        return Response(chunks=[_documents()["v2"]])
+    return Response(chunks=[_older_document()], content_type=_PROTOBUF)
+
+
+@functools.cache
+def _older_document() -> bytes:
+    return lzma.decompress(Path(__file__).with_name("openapi_v2.xz").read_bytes())
 
 
 def _path_of(served: ServedKind) -> str:

@@ -18,7 +18,7 @@ from .._storage._registry import Registry, WriteOptions
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, cause, invalid, status_error
 from .._storage._storage import JSONObject, Stored
-from ._tables import value_at
+from ._cells import value_at
 
 
 @final

@@ -12,11 +12,11 @@ from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._status import SUCCESS, bad_request, conflict, status_error
 from .._storage._storage import JSONObject
+from ._cells import objects_at, value_at
 from ._evictions import evict
 from ._requests import RequestRecord
 from ._responses import Response, json_response
 from ._scales import ScalePaths, apply_scale, rescale, scale_of
-from ._tables import objects_at, value_at
 from ._tokens import grant
 
 

@@ -19,7 +19,7 @@ from .._storage._metadata import metadata_of
 from .._storage._registry import Registry, decoded
 from .._storage._status import bad_request, cause, invalid
 from .._storage._storage import JSONObject
-from ._tables import value_at
+from ._cells import value_at
 
 AUDIENCE: Final = "https://kubernetes.default.svc"
 """The default audience of tokens, which is also their issuer."""

@@ -1,0 +1,52 @@
+"""Take the columns of Tables from a real kube-apiserver: ``trioformer/testing/_serving/columns.txt``.
+
+::
+
+    python tests/e2e/fetch_columns.py     # a control plane of the binaries in KUBEBUILDER_ASSETS
+
+Each line has a resource and the definitions of its columns.  The line without a resource is for kinds with only a name
+and an age.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+import trioformer
+from trioformer import open_client
+from trioformer.client import Client
+from trioformer.testing import ControlPlane
+
+FILE: Final = Path(trioformer.__file__).parent / "testing" / "_serving" / "columns.txt"
+TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+async def fetch(client: Client) -> dict[str, Any]:
+    """Return the definitions by resource."""
+    columns: dict[str, Any] = {}
+    for info in (await client.api_resources()).resources:
+        if "list" in info.verbs:
+            table = (await client.request("GET", info.path(), accept=TABLE)).json()
+            name = f"{info.plural}.{info.group}" if info.group else info.plural
+            definitions = table["columnDefinitions"]
+            columns["" if [one["name"] for one in definitions] == ["Name", "Age"] else name] = definitions
+    return columns
+
+
+async def main() -> None:
+    async with (
+        ControlPlane(assets=os.environ.get("KUBEBUILDER_ASSETS")) as control_plane,
+        open_client(kubeconfig=control_plane.kubeconfig) as client,
+    ):
+        columns = await fetch(client)
+    lines = [f"{name} {json.dumps(one, separators=(',', ':'))}\n" for name, one in sorted(columns.items())]
+    await trio.Path(FILE).write_text("".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    trio.run(main)
