@@ -662,7 +662,7 @@ setup kubectl create -f deploy.yaml
 setup kubectl create -f cm.yaml
 kubectl set env deployment/web A=b C=d
 kubectl set env deployment/web --list
-kubectl set env deployment/web --from=configmap/conf --prefix=X_
+kubectl set env deployment/web --from=configmap/conf --keys=key --prefix=X_
 kubectl set env deployment/web --list --resolve
 kubectl set env deployment/web A-
 kubectl get deployment web -o jsonpath='{.spec.template.spec.containers[0].env}{"\n"}'
