@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.raw_requests import PODS, failure_of, merge_patch, running
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
@@ -25,3 +27,34 @@ async def test_the_direct_api_stores_invalid_objects_which_requests_may_change()
         policy = await http.patch(f"{PODS}/a", **merge_patch({"spec": {"restartPolicy": "x"}}))
         assert "spec.containers: Required" not in policy.text
         assert "spec.restartPolicy" in policy.text
+
+
+@pytest.mark.parametrize(
+    ("name", "problems"),
+    [
+        ("a" * 16, ["no more than 15 characters"]),
+        ("A1", ["alpha-numeric", "at least one letter"]),
+        ("a--b", ["consecutive hyphens"]),
+        ("-a", ["begin or end with a hyphen"]),
+    ],
+)
+async def test_the_name_of_a_port_is_checked(name: str, problems: list[str]) -> None:
+    containers = [{"name": "main", "image": "web", "ports": [{"containerPort": 80, "name": name}]}]
+    async with running(APIServer()) as http:
+        response = await http.post(PODS, json={**EMPTY, "spec": {"containers": containers}})
+    assert response.status_code == 422
+    causes = response.json()["details"]["causes"]
+    assert {cause["field"] for cause in causes} == {"spec.containers[0].ports[0].name"}
+    for problem in problems:
+        assert any(problem in cause["message"] for cause in causes)
+
+
+@pytest.mark.parametrize(("key", "problem"), [("a b", "a valid config key"), ("a" * 254, "no more than 253")])
+async def test_the_keys_of_a_config_map_are_checked(key: str, problem: str) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {key: ""}}
+    async with running(APIServer()) as http:
+        response = await http.post("/api/v1/namespaces/default/configmaps", json=body)
+    assert response.status_code == 422
+    (cause,) = response.json()["details"]["causes"]
+    assert cause["field"] == f"data[{key}]"
+    assert problem in cause["message"]
