@@ -254,7 +254,7 @@ async def main() -> None:
     RESULTS.write_text(f"{json.dumps(results, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
     lines = []
     for name in sorted(found):
-        rules = {field: rule_of(whats) for field, whats in found[name].items()}
+        rules = {field: rule_of(details) for field, details in found[name].items()}
         for field in rules.keys() & absent[name]:
             rules[field].pop("required", None)
             rules[field].pop("absent", None)
