@@ -21,7 +21,7 @@ class Identity:
     """A certificate and its private key, the authority that signed the certificate, and a token for clients."""
 
     authority: str
-    """The certificate of the authority, which is PEM, as are the others.  Nobody has the authority's private key."""
+    """The certificate of the authority, in PEM like the others.  The authority's private key is not kept."""
     certificate: str
     key: Secret[str]
     token: Secret[str]

@@ -1,6 +1,6 @@
 """The file that keeps the objects and the identity of a server on a socket while the server does not run.
 
-The file is JSON.  It is replaced at once, so that a crash leaves the old or the new content.
+The file is JSON.  It is replaced atomically, so after a crash it has either the old or the new content.
 """
 
 from __future__ import annotations
