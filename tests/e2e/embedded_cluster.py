@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -14,8 +15,8 @@ import trio
 
 from trioformer.testing import APIServer, serve_http
 from trioformer.testing.control_plane._certificates import Certificates, issue_certificates
-from trioformer.testing.control_plane._cluster import make_controller_manager, make_kwok
-from trioformer.testing.control_plane._process import Program, flags, free_ports, start_on_free_ports
+from trioformer.testing.control_plane._cluster import make_component, make_controller_manager, make_kwok
+from trioformer.testing.control_plane._process import Program, start_on_free_ports
 
 DELETED: Final = (
     r"(namespaces|pods|serviceaccounts|endpoints|resourcequotas|persistentvolumeclaims|\w+\.(apps|batch|policy)"
@@ -61,23 +62,9 @@ def kubeconfig(url: str) -> dict[str, object]:
     }
 
 
-def make_scheduler(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Return kube-scheduler, without starting it, for the server in the kubeconfig in `directory`."""
-    (port,) = free_ports(1)
-    values: dict[str, object] = {
-        "kubeconfig": directory / "kubeconfig",
-        "bind-address": "127.0.0.1",
-        "secure-port": port,
-        "tls-cert-file": certificates.server_certificate,
-        "tls-private-key-file": certificates.server_key,
-        "leader-elect": "false",
-    }
-    return Program(flags(assets / "kube-scheduler", values), port, ["/healthz"], directory, certificates)
-
-
 MAKERS: Final = {
     "kube-controller-manager": make_controller_manager,
-    "kube-scheduler": make_scheduler,
+    "kube-scheduler": functools.partial(make_component, "kube-scheduler"),
     "kwok": make_kwok,
 }
 
@@ -112,3 +99,32 @@ async def until_nothing(missing: Callable[[], object], seconds: float) -> None:
         while missing():  # noqa: ASYNC110  # the state of a server
             await trio.sleep(0.1)
     assert not (last := missing()), last
+
+
+async def results_of_checks(
+    run: Callable[..., Awaitable[object]], seconds: float, disturb: Callable[[str], Awaitable[None]]
+) -> dict[str, str]:
+    """Run a program that writes a line of JSON for each check; returns the error of each, which is empty if it passed.
+
+    Args:
+        run: `trio.run_process` with its command and its folder.
+        seconds: The time limit.
+        disturb: A function that is called with a fault that the program asks for, and waits for.
+    """
+    results: dict[str, str] = {}
+    with trio.fail_after(seconds):
+        async with trio.open_nursery() as nursery:
+            pipes = functools.partial(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            process: trio.Process = await nursery.start(pipes)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            rest = b""
+            async for data in process.stdout:
+                *lines, rest = (rest + data).split(b"\n")
+                for line in map(json.loads, lines):
+                    if (fault := line.get("do")) is not None:
+                        await disturb(fault)
+                        await process.stdin.send_all(b"\n")
+                    else:
+                        results[line["name"]] = line["error"]
+    return results

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +13,7 @@ from typing import Any, Final
 import pytest
 import trio
 
-from tests.e2e.embedded_cluster import kubeconfig_of
+from tests.e2e.embedded_cluster import kubeconfig_of, results_of_checks
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, ControlPlane
 
@@ -55,25 +53,13 @@ async def results_of(
     assets: Path, kubeconfig: Path, *arguments: str, server: APIServer | None = None
 ) -> dict[str, str]:
     """Run the checks; returns the error of each, which is empty if it has passed."""
-    results: dict[str, str] = {}
     command = [str(assets / "embedded-go"), "-kubeconfig", str(kubeconfig), *arguments]
-    run = functools.partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with trio.fail_after(SECONDS):
-        async with trio.open_nursery() as nursery:
-            process: trio.Process = await nursery.start(run)
-            assert process.stdin is not None
-            assert process.stdout is not None
-            rest = b""
-            async for data in process.stdout:
-                *lines, rest = (rest + data).split(b"\n")
-                for line in map(json.loads, lines):
-                    if (fault := line.get("do")) is not None:
-                        assert server is not None
-                        FAULTS[fault](server)
-                        await process.stdin.send_all(b"\n")
-                    else:
-                        results[line["name"]] = line["error"]
-    return results
+
+    async def disturb(fault: str) -> None:
+        assert server is not None
+        FAULTS[fault](server)
+
+    return await results_of_checks(functools.partial(trio.run_process, command), SECONDS, disturb)
 
 
 def has_watch_list(server: APIServer) -> bool:

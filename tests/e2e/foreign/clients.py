@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from typing import Final
 import attrs
 import trio
 
-from tests.e2e.embedded_cluster import kubeconfig_of
+from tests.e2e.embedded_cluster import kubeconfig_of, results_of_checks
 from trioformer.testing import APIServer
 from trioformer.testing.control_plane._certificates import issue_certificates
 
@@ -65,26 +64,7 @@ async def results_of(name: str, folder: Path) -> dict[str, str]:
     """Run the checks of a client that has been built in a folder; returns the error of each, empty if it has passed."""
     server = APIServer()
     server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "foreign"}})
-    results: dict[str, str] = {}
-    with trio.fail_after(SECONDS):
-        async with (
-            kubeconfig_of(server, folder, issue_certificates(folder)) as kubeconfig,
-            trio.open_nursery() as nursery,
-        ):
-            pipe, environment = subprocess.PIPE, {**os.environ, "KUBECONFIG": str(kubeconfig)}
-            run = functools.partial(
-                trio.run_process, CLIENTS[name].run.split(), cwd=folder, env=environment, stdin=pipe, stdout=pipe
-            )
-            process: trio.Process = await nursery.start(run)
-            assert process.stdin is not None
-            assert process.stdout is not None
-            rest = b""
-            async for data in process.stdout:
-                *lines, rest = (rest + data).split(b"\n")
-                for line in map(json.loads, lines):
-                    if (fault := line.get("do")) is not None:
-                        await disturb(server, fault)
-                        await process.stdin.send_all(b"\n")
-                    else:
-                        results[line["name"]] = line["error"]
-    return results
+    async with kubeconfig_of(server, folder, issue_certificates(folder)) as kubeconfig:
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        run = functools.partial(trio.run_process, CLIENTS[name].run.split(), cwd=folder, env=environment)
+        return await results_of_checks(run, SECONDS, functools.partial(disturb, server))

@@ -88,17 +88,16 @@ def given_of(*path: str) -> CellOf:
     return lambda obj, _: "N/A" if (value := value_at(obj, *path)) is None else str(value)
 
 
-def count_of(*path: str, other: str = "") -> CellOf:
-    paths = (path, (other,)) if other else (path,)
-
-    def cell(obj: JSONObject, _: datetime) -> Cell:
-        return sum(len(value) for path in paths if isinstance(value := value_at(obj, *path), dict | list))
+def count_of(*path: str) -> Callable[[JSONObject, datetime], int]:
+    def cell(obj: JSONObject, _: datetime) -> int:
+        value = value_at(obj, *path)
+        return len(value) if isinstance(value, dict | list) else 0
 
     return cell
 
 
-def joined(*path: str, default: str = NONE, separator: str = ",") -> CellOf:
-    return lambda obj, _: separator.join(map(str, value_at(obj, *path) or ())) or default
+def joined(*path: str, default: str = NONE) -> CellOf:
+    return lambda obj, _: ",".join(map(str, value_at(obj, *path) or ())) or default
 
 
 def names_of(field: str, *path: str) -> CellOf:
@@ -123,12 +122,8 @@ def selector_of(*path: str) -> CellOf:
     return cell
 
 
-def flag_of(*path: str, default: str = "<unset>") -> CellOf:
-    def cell(obj: JSONObject, _: datetime) -> Cell:
-        value = value_at(obj, *path)
-        return default if value is None else str(bool(value))
-
-    return cell
+def flag_of(*path: str) -> CellOf:
+    return lambda obj, _: "<unset>" if (value := value_at(obj, *path)) is None else str(bool(value))
 
 
 def truth_of(*path: str, default: bool = False) -> CellOf:
@@ -139,16 +134,13 @@ def truth_of(*path: str, default: bool = False) -> CellOf:
     return cell
 
 
-def elapsed_since(*path: str, default: str = UNKNOWN) -> CellOf:
-    return lambda obj, now: since(found, now) if (found := value_at(obj, *path)) else default
+def elapsed_since(*path: str) -> CellOf:
+    return lambda obj, now: since(found, now) if (found := value_at(obj, *path)) else NONE
 
 
-def ready_of(desired: str) -> CellOf:
-    def cell(obj: JSONObject, _: datetime) -> Cell:
-        count = value_at(obj, "spec", desired)
-        return f"{value_at(obj, 'status', 'readyReplicas') or 0}/{1 if count is None else count}"
-
-    return cell
+def ready_replicas(obj: JSONObject, _: datetime) -> Cell:
+    count = value_at(obj, "spec", "replicas")
+    return f"{value_at(obj, 'status', 'readyReplicas') or 0}/{1 if count is None else count}"
 
 
 def template_cells(*path: str) -> dict[str, CellOf]:

@@ -27,7 +27,7 @@ from ._cells import (
     name_of,
     number_of,
     objects_at,
-    ready_of,
+    ready_replicas,
     reference_of,
     selector_of,
     since,
@@ -288,14 +288,14 @@ CELLS: Mapping[str, Mapping[str, CellOf]] = {
         "Condition": _request_state,
     },
     "clusterrolebindings.rbac.authorization.k8s.io": _BINDING,
-    "configmaps": {"Data": count_of("data", other="binaryData")},
+    "configmaps": {"Data": lambda obj, now: count_of("data")(obj, now) + count_of("binaryData")(obj, now)},
     "controllerrevisions.apps": {"Controller": _controller, "Revision": number_of("revision")},
     "cronjobs.batch": {
         "Schedule": text_of("spec", "schedule", default=""),
         "Timezone": text_of("spec", "timeZone"),
         "Suspend": flag_of("spec", "suspend"),
         "Active": count_of("status", "active"),
-        "Last Schedule": elapsed_since("status", "lastScheduleTime", default=NONE),
+        "Last Schedule": elapsed_since("status", "lastScheduleTime"),
         "Selector": selector_of("spec", "jobTemplate", "spec", "selector"),
         **template_cells("spec", "jobTemplate", "spec", "template"),
     },
@@ -324,7 +324,7 @@ CELLS: Mapping[str, Mapping[str, CellOf]] = {
     ),
     "deployments.apps": workload_cells(
         **{
-            "Ready": ready_of("replicas"),
+            "Ready": ready_replicas,
             "Up-to-date": number_of("status", "updatedReplicas"),
             "Available": number_of("status", "availableReplicas"),
         }
@@ -448,7 +448,7 @@ CELLS: Mapping[str, Mapping[str, CellOf]] = {
         "Port(s)": _service_ports,
         "Selector": labels_of("spec", "selector"),
     },
-    "statefulsets.apps": {"Ready": ready_of("replicas"), **template_cells("spec", "template")},
+    "statefulsets.apps": {"Ready": ready_replicas, **template_cells("spec", "template")},
     "storageclasses.storage.k8s.io": {
         "Name": _default_name("storageclass.kubernetes.io/is-default-class"),
         "Provisioner": text_of("provisioner", default=""),

@@ -33,7 +33,7 @@ def _documents() -> dict[str, bytes]:
 
 def openapi_paths(kinds: Kinds) -> JSONObject:
     """Return the list of the documents, with a hash of each document, by which clients know whether it has changed."""
-    custom = {path: _hash(openapi_document(kinds, path)) for path in map(_path_of, kinds) if path not in _documents()}
+    custom = {path: _hash(openapi_document(kinds, path)) for path in {*map(_path_of, kinds)} - _documents().keys()}
     builtin = {path: digest for path, digest in _hashes().items() if path != "v2" and not path.endswith(_EXAMPLE)}
     found = sorted({**builtin, **custom}.items())
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"} for path, digest in found}}

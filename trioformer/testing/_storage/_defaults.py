@@ -33,6 +33,11 @@ _LEAVES: Final = frozenset("sbideyTUDFQIRABC")
 _WRONG_TYPES_IGNORED: Final = suppress(*WRONG_TYPE)
 
 
+def has_objects(element: str) -> bool:
+    """Return whether a field with this element in the table of protobuf types has objects of a type in the table."""
+    return element not in _LEAVES and not element.startswith(("[", "{"))
+
+
 def set_builtin_defaults(served: ServedKind, obj: JSONObject) -> None:
     """Set the defaults of an object of a built-in kind, whose types are checked, and bring its fields into Go's form.
 
@@ -123,7 +128,7 @@ class _Plan:
                 self.add(type_.type_of(field.element), path, table)
                 continue
             kind, where = field.kind, f"{path}.{field.json}" if path else ""
-            is_object = field.element not in _LEAVES and not field.element.startswith(("[", "{"))
+            is_object = has_objects(field.element)
             if is_object:
                 # Most paths have no line of their own, so that their plans are shared.
                 own = where if any(line.startswith(where) for line in table if where) else ""

@@ -16,6 +16,7 @@ from typing import Any, Final, final
 
 from ...models._internal import WireType, decode, find_wire_type
 from ._default_rules import WRONG_TYPE
+from ._defaults import has_objects
 from ._definitions import DEFINITIONS
 from ._field_errors import duplicate, invalid_value, not_supported, required
 from ._kind_rules import CHECKS, Check
@@ -25,7 +26,6 @@ from ._storage import JSONObject
 
 _UNKNOWN: Final = (DEFINITIONS, "apiservices.apiregistration.k8s.io", "namespaces")
 _SKIPPED: Final = ("metadata", "status")
-_LEAVES: Final = frozenset("sbideyTUDFQIRABC")
 _LONGEST_PORT_NAME: Final = 15
 _LONGEST_NAME: Final = 253
 _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
@@ -197,8 +197,8 @@ def _fields(type_: WireType) -> list[_Field] | None:
     found = []
     for json_name in [*(one for one in rules if one in known), *(one for one in known if one not in rules)]:
         owner, field = known[json_name]
-        is_object = field.element not in _LEAVES and not field.element.startswith(("[", "{"))
-        below = _fields(owner.type_of(field.element)) if is_object and json_name not in _SKIPPED else None
+        has_rules_below = has_objects(field.element) and json_name not in _SKIPPED
+        below = _fields(owner.type_of(field.element)) if has_rules_below else None
         rule, check = rules.get(json_name) or {}, CHECKS.get(f"{name}.{json_name}")
         if rule or below or check:
             one = _Field(json_name, rule, below, is_map=field.shape not in ("", "["))

@@ -7,7 +7,7 @@ running as soon as the pod's ``spec.nodeName`` is set.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import trio
@@ -15,19 +15,21 @@ import trio
 from ...client import open_client
 from ...errors import AlreadyExistsError
 from ...kubeconfig import load_config
-from ...models import ObjectMeta
+from ...models import EMPTY_MAP, ObjectMeta
 from ...models.core_v1 import Node
 from ...watchtools import has_condition, wait_for
 from ._certificates import Certificates
 from ._process import START_DEADLINE, ControlPlaneError, Program, flags, free_ports
 
-__all__ = ["create_nodes", "make_controller_manager", "make_kwok"]
+__all__ = ["create_nodes", "make_component", "make_controller_manager", "make_kwok"]
 
 POD_ADDRESSES = "10.128.0.0/16"
 
 
-def make_controller_manager(assets: Path, directory: Path, certificates: Certificates) -> Program:
-    """Return kube-controller-manager, without starting it, for the server in the kubeconfig in `directory`."""
+def make_component(
+    name: str, assets: Path, directory: Path, certificates: Certificates, more: Mapping[str, object] = EMPTY_MAP
+) -> Program:
+    """Return a component, such as ``kube-scheduler``, without starting it, for the kubeconfig in `directory`."""
     (port,) = free_ports(1)
     values: dict[str, object] = {
         "kubeconfig": directory / "kubeconfig",
@@ -35,12 +37,20 @@ def make_controller_manager(assets: Path, directory: Path, certificates: Certifi
         "secure-port": port,
         "tls-cert-file": certificates.server_certificate,
         "tls-private-key-file": certificates.server_key,
-        "service-account-private-key-file": certificates.service_account_key,
         "leader-elect": "false",
+        **more,
+    }
+    return Program(flags(assets / name, values), port, ["/healthz"], directory, certificates)
+
+
+def make_controller_manager(assets: Path, directory: Path, certificates: Certificates) -> Program:
+    """Return kube-controller-manager, without starting it, for the server in the kubeconfig in `directory`."""
+    more = {
+        "service-account-private-key-file": certificates.service_account_key,
         # The default is a system directory, which the program would create.
         "flex-volume-plugin-dir": directory / "flexvolume",
     }
-    return Program(flags(assets / "kube-controller-manager", values), port, ["/healthz"], directory, certificates)
+    return make_component("kube-controller-manager", assets, directory, certificates, more)
 
 
 def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Program:
