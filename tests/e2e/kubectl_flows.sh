@@ -899,7 +899,7 @@ kubectl describe networkpolicy deny
 ### limit-range
 kubectl create -f limits.yaml
 kubectl get limitranges
-kubectl describe limits mem
+kubectl describe limits mem | sort
 
 ### describe-deployment differs: controllers record no Events
 kubectl create -f deploy.yaml
