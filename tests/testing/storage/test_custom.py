@@ -118,7 +118,8 @@ async def test_a_binding_binds_the_pod_of_its_name_and_is_not_stored() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "code"),
     [
-        ("GET", f"{PODS}/web-1/proxy", 404),
+        ("GET", f"{PODS}/web-1/proxy", 501),
+        ("GET", f"{PODS}/web-1/unknown", 404),
         ("GET", "/api/v1/namespaces/default/configmaps/cm/status", 404),
         ("POST", f"{PODS}/web-1", 405),
         ("PUT", PODS, 405),
@@ -129,8 +130,9 @@ async def test_a_binding_binds_the_pod_of_its_name_and_is_not_stored() -> None:
     ],
 )
 async def test_unsupported_requests_get_the_errors_of_kube_apiserver(method: str, path: str, code: int) -> None:
-    reasons = {404: "NotFound", 405: "MethodNotAllowed"}
+    reasons = {404: "NotFound", 405: "MethodNotAllowed", 501: "NotImplemented"}
     messages = {
+        501: "the embedded API server does not serve pods/proxy",
         404: "the server could not find the requested resource",
         405: "the server does not allow this method on the requested resource",
     }

@@ -93,7 +93,10 @@ def bad_request(message: str) -> tuple[int, str, str]:
         (
             PODS,
             {**pod(), "apiVersion": "v2"},
-            bad_request("the API version in the data (v2) does not match the expected API version (v1)"),
+            bad_request(
+                'Pod in version "v2" cannot be handled as a Pod: no kind "Pod" is registered for version "v2" '
+                'in scheme "pkg/runtime/scheme.go:111"'
+            ),
         ),
         (PODS, {"metadata": None}, (422, "Invalid", NO_NAME)),
         (PODS, {"metadata": {"name": 5}}, bad_request(f"{UNRECOGNIZED}: metadata.name must be a string")),

@@ -29,6 +29,7 @@ from . import _subresources
 from ._listing import ListOptions, Page, list_page, minimum_revision
 from ._logs import LogStream, request_log
 from ._negotiation import MEDIA_TYPES, YAML
+from ._not_served import missing
 from ._pod_processes import ProcessRequest
 from ._pod_scripts import PodScripts
 from ._port_forwards import PortForwardRequest
@@ -40,6 +41,11 @@ from ._watching import Watch, WatchSettings
 
 Result: TypeAlias = Response | Watch | LogStream | ProcessRequest | PortForwardRequest
 """The result of a request."""
+
+_CHILD_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
+    "or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 @final
@@ -149,19 +155,19 @@ class Resources:
         if served is None or not _has_path(served, record):
             if not self._registry.kinds.has_builtin(record.group):
                 return not_found_page(), served
-            raise status_error(404, details={})
+            raise missing(record)
         if not served.is_stored:
             return self._answer(request, served), served
-        if served.deprecation:
-            request.warnings.append(served.deprecation)
         if served.resource == "pods" and record.subresource == "log" and record.verb == "get":
             return request_log(self._scripts, record), served
         if served.resource == "pods" and record.subresource in ("exec", "attach") and record.verb in ("get", "create"):
             return ProcessRequest.parse(self._scripts, record, request.query), served
         if served.resource == "pods" and record.subresource == "portforward" and record.verb in ("get", "create"):
             return PortForwardRequest.parse(self._scripts, record), served
+        if served.resource == "pods" and record.subresource in ("exec", "attach", "portforward"):
+            raise status_error(405, details={})
         if record.subresource is not None and record.subresource not in served.info.subresources:
-            raise status_error(404, details={}) if served.is_builtin else not_found(served.info, request.name)
+            raise missing(record) if served.is_builtin else not_found(served.info, request.name)
         if record.subresource is not None and record.subresource not in PARTS:
             return self._act_on_subresource(request, served), served
         if record.verb == "watch":
@@ -206,7 +212,10 @@ class Resources:
         return _one(rendering, served, Stored("", 0, body_of(answered)), code=201)
 
     def _rendering(self, request: ResourceRequest, served: ServedKind) -> Rendering:
-        return Rendering.negotiate(request.accept, served, request.record, self._registry.clock)
+        rendering = Rendering.negotiate(request.accept, served, request.record, self._registry.clock)
+        if served.deprecation:
+            request.warnings.append(served.deprecation)
+        return rendering
 
     def _watch(self, request: ResourceRequest, served: ServedKind) -> Watch:
         rendering = self._rendering(request, served)
@@ -321,7 +330,7 @@ class Resources:
 
     def _delete(self, request: ResourceRequest, served: ServedKind) -> Response:
         rendering = self._rendering(request, served)
-        options = _delete_options(request)
+        options = _delete_options(request, served)
         deletion = self._registry.delete(
             served,
             request.namespace,
@@ -341,7 +350,7 @@ class Resources:
         options = ListOptions.parse(served, request.record.query)
         # The response is the list before the deletion; it does not show whether an object waits for finalizers.
         page = list_page(self._registry.storage, served, request.namespace, options)
-        self._registry.delete_all(served, page.items, _delete_options(request))
+        self._registry.delete_all(served, page.items, _delete_options(request, served))
         return _page(rendering, served, page)
 
 
@@ -371,10 +380,13 @@ def _page(rendering: Rendering, served: ServedKind, page: Page) -> Response:
     return Response(chunks=rendering.page(served, page), encoding=rendering.accepted.encoding)
 
 
-def _delete_options(request: ResourceRequest) -> DeleteOptions:
+def _delete_options(request: ResourceRequest, served: ServedKind) -> DeleteOptions:
     """Parse the DeleteOptions of a delete request from its body, or from the query if the body is empty."""
     if not request.body.strip():
-        return DeleteOptions.parse({}, request.record.query)
+        parsed = DeleteOptions.parse({}, request.record.query)
+        if served.resource == "jobs.batch" and parsed.policy is None:
+            request.warnings.append(_CHILD_PODS)
+        return parsed
     options = read_object(request, "DeleteOptions")
     if (kind := options.get("kind")) not in (None, "", "DeleteOptions"):
         raise bad_request(f"the object provided is unrecognized (must be of type DeleteOptions): its kind is {kind}")

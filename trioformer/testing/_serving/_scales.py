@@ -137,7 +137,7 @@ def apply_scale(
     if (version, kind) != ("autoscaling/v1", "Scale"):
         raise bad_request(f"invalid object type: {version}, Kind={kind}")
     metadata = metadata_of(config)
-    registry.check_location(served, namespace, name, metadata)
+    registry.check_location(served, namespace, name, {"name": name, **metadata})
     replicas = value_at(config, "spec", "replicas")
     if replicas is not None and (not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0):
         raise _negative(paths, served, name, replicas)

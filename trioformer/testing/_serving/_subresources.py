@@ -14,6 +14,7 @@ from .._storage._status import SUCCESS, bad_request, conflict, status_error
 from .._storage._storage import JSONObject
 from ._cells import objects_at, value_at
 from ._evictions import evict
+from ._not_served import missing
 from ._requests import RequestRecord
 from ._responses import Response, json_response
 from ._scales import ScalePaths, apply_scale, rescale, scale_of
@@ -61,7 +62,7 @@ def handle(
         case _, ("binding" | "eviction" | "log" | "scale" | "token"), _:
             raise status_error(405, details={})
         case _:
-            raise status_error(404, details={})
+            raise missing(record)
 
 
 def create_binding(registry: Registry, namespace: str, binding: JSONObject, *, dry_run: bool) -> Response:

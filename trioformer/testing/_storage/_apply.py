@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ._bodies import decode_yaml
-from ._status import bad_request, cause, invalid_options
+from ._status import NOT_AN_OBJECT, bad_request, cause, invalid_options
 from ._storage import JSONObject
 from ._tracking import LONGEST_MANAGER
 
@@ -58,5 +58,5 @@ def read_config(body: bytes) -> JSONObject:
     except ValueError as exc:
         raise bad_request(f"error decoding YAML: {exc}") from exc
     if not isinstance(config, dict):
-        raise bad_request("error decoding YAML: not an object")
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {NOT_AN_OBJECT}")
     return config

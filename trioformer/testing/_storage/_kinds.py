@@ -46,6 +46,9 @@ WITH_GENERATION = frozenset(
 """The built-in kinds whose ``metadata.generation`` counts the changes of the desired state. For custom kinds, it
 always does."""
 
+COUNTED_METADATA = {"deployments.apps": "annotations", "endpointslices.discovery.k8s.io": "labels"}
+"""The field of the metadata whose changes also increment the generation."""
+
 STATUS_ON_CREATE = frozenset({"nodes"})
 """The kinds whose status may be set on create, because a kubelet registers its node with a status."""
 
@@ -55,9 +58,13 @@ NEEDS_RESOURCE_VERSION = frozenset(
         "csinodes.storage.k8s.io",
         "csistoragecapacities.storage.k8s.io",
         "leases.coordination.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
         "mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "poddisruptionbudgets.policy",
         "runtimeclasses.node.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
         "validatingwebhookconfigurations.admissionregistration.k8s.io",
         "volumeattachments.storage.k8s.io",
     }

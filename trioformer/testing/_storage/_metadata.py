@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from ._field_types import builtin_type
 from ._kinds import ServedKind
 from ._status import bad_request, cause, invalid
 from ._storage import JSONObject
@@ -78,15 +79,18 @@ def _is_list_of(value: object, type_: type[object]) -> bool:
 
 def check_type(served: ServedKind, obj: JSONObject) -> None:
     """Check that an object's kind and apiVersion, if present, match the path of the request."""
-    kind, version = obj.get("kind"), obj.get("apiVersion")
     info = served.info
-    if kind and kind != info.kind:
-        into = f"converting (v1.{kind}) to (core.{info.kind}): unknown conversion"
-        given_version = version or info.api_version
-        raise bad_request(f'{kind} in version "{given_version}" cannot be handled as a {info.kind}: {into}')
-    if version and version != info.api_version:
+    kind, version = obj.get("kind") or info.kind, obj.get("apiVersion") or info.api_version
+    if (kind, version) == (info.kind, info.api_version):
+        return
+    into = f"converting (v1.{kind}) to (core.{info.kind}): unknown conversion"
+    if served.is_builtin and builtin_type(version, kind) is None:
+        into = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+    elif kind == info.kind:
         expected = f"does not match the expected API version ({info.api_version})"
         raise bad_request(f"the API version in the data ({version}) {expected}")
+    given = f'{kind} in version "{str(version).rpartition("/")[2] if served.is_builtin else version}"'
+    raise bad_request(f"{given} cannot be handled as a {info.kind}: {into}")
 
 
 def check_shape(served: ServedKind, obj: JSONObject) -> None:

@@ -15,7 +15,7 @@ from ._field_checks import FieldCheck
 from ._field_types import DEDUCED, builtin_type
 from ._kinds import ServedKind
 from ._metadata import json_equal
-from ._status import bad_request, status_error, unknown_format
+from ._status import NOT_AN_OBJECT, bad_request, status_error, unknown_format
 from ._storage import JSONObject
 from ._strategic import strategic_merge
 
@@ -68,7 +68,9 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
         fields.check_duplicates(body, patch, prefix="json patch " if content_type == JSON_PATCH else "")
     if content_type == JSON_PATCH:
         if not (isinstance(patch, list) and all(isinstance(one, dict) for one in patch)):
-            raise bad_request("error decoding patch: a JSON patch is a list of operations")
+            raise bad_request(
+                "error decoding patch: json: cannot unmarshal string into Go value of type []handlers.jsonPatchOp"
+            )
         if len(patch) > MAX_OPERATIONS:
             problem = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
             raise status_error(413, message=f"Request entity too large: {problem}")
@@ -76,7 +78,7 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
             fields.check_operations(patch)
         return lambda obj: apply_json_patch(obj, patch)
     if not isinstance(patch, dict):
-        raise bad_request("error decoding patch: expected a JSON object")
+        raise bad_request(f"{'error decoding patch: ' if content_type == MERGE else ''}{NOT_AN_OBJECT}")
     if content_type == MERGE:
         return lambda obj: merge(obj, patch)
     of = builtin_type(served.info.api_version, served.info.kind) or DEDUCED

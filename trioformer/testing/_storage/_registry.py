@@ -25,7 +25,7 @@ from ._clock import Clock, timestamp
 from ._defaults import new_object, set_builtin_defaults
 from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
 from ._field_checks import FieldCheck, decode_fields
-from ._kinds import Kinds, ServedKind
+from ._kinds import COUNTED_METADATA, Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
     check_shape,
@@ -256,9 +256,8 @@ class Registry:
 
     @staticmethod
     def check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
-        """Check that an object's namespace, if present, matches the path of the request."""
-        given = metadata.get("namespace") or ""
-        if given not in ("", namespace if served.info.namespaced else ""):
+        """Check that an object's namespace, if present and relevant, matches the path of the request."""
+        if served.info.namespaced and (metadata.get("namespace") or "") not in ("", namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
     def _check_lifecycle(self, served: ServedKind, namespace: str, name: str) -> None:
@@ -325,7 +324,10 @@ class Registry:
         if served.is_builtin and self.sets_defaults:
             prepare_update(self.storage, served, old, obj)
         wanted = stored_numbers(rest) if is_applied and not served.is_builtin else rest
-        if served.has_generation and part != "binding" and not json_equal(_desired_state(wanted), _desired_state(old)):
+        is_changed = not json_equal(_desired_state(wanted), _desired_state(old))
+        if part == "main" and (counted := COUNTED_METADATA.get(served.resource)):
+            is_changed |= (metadata.get(counted) or {}) != (old["metadata"].get(counted) or {})
+        if served.has_generation and part != "binding" and is_changed:
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         obj["metadata"] = ordered({**metadata, "managedFields": managed})
         if json_equal(obj, old):

@@ -97,6 +97,10 @@ def status_error(
     return APIStatusError(status, retry_after=retry_after)
 
 
+NOT_AN_OBJECT = "json: cannot unmarshal string into Go value of type map[string]interface {}"
+"""What Go's decoder says about a body that is not a JSON object, but a string."""
+
+
 def bad_request(message: str) -> APIStatusError:
     """Return a 400 error: the request is not valid."""
     return status_error(400, message=message)
@@ -145,7 +149,7 @@ def precondition_failed(info: ResourceInfo, name: str, problem: str) -> APIStatu
 
     The details of this error contain the kind, whereas those of other errors contain the resource.
     """
-    message = f'Operation cannot be fulfilled on {info.kind} "{name}": {problem}'
+    message = f'Operation cannot be fulfilled on {info.kind}{info.group and f".{info.group}"} "{name}": {problem}'
     return status_error(409, message=message, details={**_details(info, name), "kind": info.kind})
 
 
