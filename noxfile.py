@@ -347,8 +347,9 @@ def models(session: nox.Session) -> None:
     session.run("python", "-m", "tests.e2e.record_controllers", env=programs)
     tables = Path("trioformer/models/_protobuf/tables").resolve()
     modules = sorted(path.stem for path in tables.glob("*.txt"))
+    go_types = Path("trioformer/testing/_storage/_go_types.txt").resolve()
     with session.chdir("trioformer/models/_generate/protobuf"):
-        session.run("go", "run", ".", str(tables), *modules, external=True)
+        session.run("go", "run", ".", str(tables), str(go_types), *modules, external=True)
     defaults = Path("trioformer/testing/_storage/_defaults.txt").resolve()
     with session.chdir("trioformer/models/_generate/defaults"):
         session.run("go", "run", "-trimpath", ".", str(defaults), *modules, external=True)

@@ -322,7 +322,7 @@ kubectl delete -f all.yaml --now
 ### create-generated-name
 sed 's/name: conf/generateName: conf-/' cm.yaml | kubectl create -f -
 sed 's/name: conf/generateName: conf-/' cm.yaml | kubectl apply -f -
-### create-invalid differs: validation
+### create-invalid
 sed 's/name: conf/name: Conf_1/' cm.yaml | kubectl create -f -
 sed 's/image:/imagge:/' pod.yaml | kubectl create -f -
 sed 's/image:/imagge:/' pod.yaml | kubectl create --validate=false -f -
@@ -698,7 +698,7 @@ kubectl patch deployment web --type=merge -p '{"spec":{"replicas":1}}'
 kubectl patch deployment web --type=json -p '[{"op":"replace","path":"/spec/replicas","value":0}]'
 kubectl patch deployment web --type=merge -p '{"spec":{"replicas":1}}'
 kubectl get deployment web -o jsonpath='{.spec.replicas} {.spec.template.spec.containers[*].name}{"\n"}'
-### patch-errors differs: validation
+### patch-errors
 setup kubectl create -f cm.yaml
 kubectl patch configmap conf --type=json -p '[{"op":"test","path":"/data/key","value":"9"}]'
 kubectl patch configmap conf --type=json -p '[{"op":"remove","path":"/data/none"}]'

@@ -171,4 +171,4 @@ async def test_a_patch_that_makes_the_object_invalid_is_rejected() -> None:
     async with running(server) as http:
         path = "/api/v1/namespaces/default/configmaps/cm"
         patch = json.dumps([{"op": "replace", "path": "/metadata", "value": 5}])
-        assert failure_of(await http.patch(path, content=patch, headers={"content-type": JSON_PATCH}))[0] == 400
+        assert failure_of(await http.patch(path, content=patch, headers={"content-type": JSON_PATCH}))[0] == 422

@@ -75,6 +75,10 @@ def bad_request(message: str) -> tuple[int, str, str]:
     return (400, "BadRequest", message)
 
 
+def wrong_type(problem: str) -> tuple[int, str, str]:
+    return bad_request(f'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal {problem}')
+
+
 @pytest.mark.parametrize(
     ("path", "body", "expected"),
     [
@@ -99,14 +103,18 @@ def bad_request(message: str) -> tuple[int, str, str]:
             ),
         ),
         (PODS, {"metadata": None}, (422, "Invalid", NO_NAME)),
-        (PODS, {"metadata": {"name": 5}}, bad_request(f"{UNRECOGNIZED}: metadata.name must be a string")),
+        (
+            PODS,
+            {"metadata": {"name": 5}},
+            wrong_type("number into Go struct field ObjectMeta.metadata.name of type string"),
+        ),
         (PODS, {"metadata": {}}, (422, "Invalid", NO_NAME)),
         (
             ROLES,
             {"metadata": {"name": "a/b"}},
             bad_name("ClusterRole.rbac.authorization.k8s.io", "a/b", "may not contain '/'"),
         ),
-        (PODS, {"metadata": "x"}, bad_request(f"{UNRECOGNIZED}: metadata must be an object")),
+        (PODS, {"metadata": "x"}, wrong_type("string into Go struct field Pod.metadata of type v1.ObjectMeta")),
         (PODS, [1], bad_request(f"{UNRECOGNIZED} (must be of type Pod): not a JSON object")),
     ],
 )

@@ -58,7 +58,7 @@ class Column:
 def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell | None:
     """Return the cell of an object, or ``<unknown>`` if a field has the wrong type.
 
-    Unlike kube-apiserver, this server stores objects with fields of the wrong type.
+    The direct API stores objects with fields of the wrong type.
     """
     try:
         cell = column.cell(obj, now)

@@ -20,6 +20,7 @@
 - ``_typed_values.py``: the merge and the comparison of values of known types
 - ``_typed_problems.py``: errors of values that do not fit their type
 - ``_go_formats.py``: values in Go's formats, for error messages
+- ``_go_types.py``: the check that values have the Go types of their fields
 - ``_field_types.py``: the types of fields.  The types of built-in kinds are in ``_field_types.json``
 - ``_selection.py``: label and field selectors
 - ``_kinds.py``: the served kinds and their differences

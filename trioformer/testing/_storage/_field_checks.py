@@ -21,6 +21,8 @@ import attrs
 from ...models._internal import Shape, builtin_shape, dumps, metadata_shape
 from ._definitions import DEFINITIONS, set_definition_defaults
 from ._field_errors import invalid_value, not_supported, shown
+from ._go_formats import go_text
+from ._go_types import type_problem
 from ._kinds import ServedKind
 from ._metadata import metadata_problem
 from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
@@ -53,6 +55,8 @@ class FieldCheck:
     """``Ignore``, ``Warn``, ``Strict``, or empty for the default."""
     warnings: list[str]
     """The list to which warnings are added."""
+    strategic: JSONObject | None = attrs.field(init=False, default=None)
+    """The strategic merge patch that the request contains, if any."""
     _problems: list[str] = attrs.field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
@@ -73,6 +77,15 @@ class FieldCheck:
             return
         if len(_MEMBER.findall(body)) != _count_members(decoded):
             self._problems += [f'{prefix}duplicate field "{path}"' for path in _duplicates(body)]
+
+    def check_types(self, served: ServedKind, obj: JSONObject) -> None:
+        """Reject an object of a built-in kind with a value that does not have the type of its field (400 or 422)."""
+        problem = type_problem(served, obj, is_strategic=self.strategic is not None) if served.is_builtin else ""
+        if problem and self.verb == "patch":
+            patched = dumps(obj).decode() if self.strategic is None else go_text(self.strategic)
+            raise invalid("", "", "", [invalid_value("patch", patched, problem)])
+        if problem:
+            raise undecodable(served, problem)
 
     def on_unknown(self, path: str) -> None:
         """Record an unknown field that was removed."""

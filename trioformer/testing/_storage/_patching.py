@@ -81,6 +81,8 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
         raise bad_request(f"{'error decoding patch: ' if content_type == MERGE else ''}{NOT_AN_OBJECT}")
     if content_type == MERGE:
         return lambda obj: merge(obj, patch)
+    if fields is not None:
+        fields.strategic = patch
     of = builtin_type(served.info.api_version, served.info.kind) or DEDUCED
     return lambda obj: strategic_merge(of, obj, patch)
 

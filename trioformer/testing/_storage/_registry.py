@@ -228,6 +228,8 @@ class Registry:
         Unknown fields are removed, and ``fields`` collects them.
         """
         check_type(served, obj)
+        if fields is not None:
+            fields.check_types(served, obj)
         given = metadata_of(obj)
         check_shape(served, obj)
         self._decode(served, obj, fields, keeps_nulls=keeps_nulls)
@@ -297,6 +299,8 @@ class Registry:
         named = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         new = change({**named, **served.from_stored(decoded(current))})
         check_type(served, new)
+        if fields is not None:
+            fields.check_types(served, new)
         old_metadata, given = old["metadata"], metadata_of(new)
         check_shape(served, new)
         self._decode(served, new, fields, keeps_nulls=writer is not None and writer.is_applier)

@@ -1,6 +1,8 @@
 // Command protobuf writes the table of the API's protobuf types, from the Go types of a Kubernetes release.
 //
-// Its arguments are the directory of the table, and the modules of models, such as core_v1.
+// Its arguments are the directory of the table, the file for the names of Go types, and the modules of models, such as
+// core_v1.  The file has a line for each type with fields whose Go type does not follow from the table, such as
+// "core_v1.PodSpec restartPolicy=v1.RestartPolicy".
 //
 // The .proto files do not suffice: the names in JSON, inlined structs, pointers and omitempty decide what an absent
 // field means.
@@ -52,6 +54,23 @@ func moduleOf(t reflect.Type) string {
 
 type table struct {
 	modules map[string]map[string]string // module → type → line
+	named   []string                     // the lines with the names of Go types
+}
+
+// usual returns the name of a value's Go type that the table implies.
+func usual(typ reflect.Type) string {
+	if _, ok := special[typ]; ok || typ.Kind() == reflect.Struct {
+		return typ.String()
+	}
+	switch typ.Kind() {
+	case reflect.Slice:
+		return "[]" + usual(typ.Elem())
+	case reflect.Map:
+		return "map[string]" + usual(typ.Elem())
+	case reflect.Int32, reflect.Uint8, reflect.Bool, reflect.String, reflect.Float64:
+		return typ.Kind().String()
+	}
+	return ""
 }
 
 func (t *table) add(typ reflect.Type) {
@@ -68,6 +87,7 @@ func (t *table) add(typ reflect.Type) {
 		text   string
 	}
 	var fields []field
+	var named []string
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		tag := strings.Split(f.Tag.Get("protobuf"), ",")
@@ -93,7 +113,17 @@ func (t *table) add(typ reflect.Type) {
 		if name == "" {
 			panic(fmt.Sprintf("%s.%s has no name in JSON", typ, f.Name))
 		}
+		value := f.Type
+		if value.Kind() == reflect.Pointer {
+			value = value.Elem()
+		}
+		if value.String() != usual(value) {
+			named = append(named, name+"="+value.String())
+		}
 		fields = append(fields, field{number, fmt.Sprintf("%d%s%s %s", number, flags, name, t.kindOf(f.Type, module))})
+	}
+	if named != nil {
+		t.named = append(t.named, module+"."+typ.Name()+" "+strings.Join(named, " "))
 	}
 	sort.Slice(fields, func(i, j int) bool { return fields[i].number < fields[j].number })
 	texts := make([]string, len(fields))
@@ -141,9 +171,9 @@ func (t *table) kindOf(typ reflect.Type, module string) string {
 }
 
 func main() {
-	folder := os.Args[1]
+	folder, names := os.Args[1], os.Args[2]
 	wanted := map[string]bool{}
-	for _, module := range os.Args[2:] {
+	for _, module := range os.Args[3:] {
 		wanted[module] = true
 	}
 	all := scheme.Scheme
@@ -164,6 +194,10 @@ func main() {
 		reflect.TypeFor[metav1.PartialObjectMetadataList](), reflect.TypeFor[metav1.APIResourceList](),
 	} {
 		t.add(typ)
+	}
+	sort.Strings(t.named)
+	if err := os.WriteFile(names, []byte(strings.Join(t.named, "\n")+"\n"), 0o644); err != nil {
+		panic(err)
 	}
 	for module, types := range t.modules {
 		names := make([]string, 0, len(types))
