@@ -111,6 +111,17 @@ async def test_openapi_describes_built_in_kinds() -> None:
     assert b"io.k8s.api.core.v1.PodSpec" in response.content
 
 
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3/api/v1"])
+async def test_openapi_has_the_media_type_that_the_client_prefers(path: str) -> None:
+    async with running(APIServer()) as http:
+        for accepted, code in (("application/yaml", 406), ("text/html", 406), ("application/*", 200), ("", 200)):
+            response = await http.get(path, headers={"accept": accepted})
+            assert (response.status_code, bool(response.content)) == (code, code == 200)
+        accepted = "application/json;q=0.5, application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        response = await http.get(path, headers={"accept": accepted})
+    assert ("protobuf" in response.headers["content-type"]) == (path == "/openapi/v2")
+
+
 async def test_the_list_of_openapi_shows_which_documents_have_changed() -> None:
     server = APIServer()
     before = (await get(server, "/openapi/v3"))["paths"]

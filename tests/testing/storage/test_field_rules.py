@@ -49,7 +49,16 @@ async def test_the_name_of_a_port_is_checked(name: str, problems: list[str]) -> 
         assert any(problem in cause["message"] for cause in causes)
 
 
-@pytest.mark.parametrize(("key", "problem"), [("a b", "a valid config key"), ("a" * 254, "no more than 253")])
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        ("a b", "a valid config key"),
+        ("a" * 254, "no more than 253"),
+        (".", "must not be '.'"),
+        ("..", "must not be '..'"),
+        ("..a", "must not start with '..'"),
+    ],
+)
 async def test_the_keys_of_a_config_map_are_checked(key: str, problem: str) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {key: ""}}
     async with running(APIServer()) as http:

@@ -36,6 +36,7 @@ def test_what_the_object_has_not_is_taken_without_directives_and_nulls() -> None
     ("patch", "code", "message"),
     [
         ({"$patch": "frob"}, 500, "unknown patch type: frob in map: map[$patch:frob]"),
+        ({"$patch": [{"a": "b"}]}, 500, "unknown patch type: [map[a:b]] in map: map[$patch:[map[a:b]]]"),
         (
             {"containers": [{"image": "b"}]},
             500,

@@ -19,7 +19,7 @@ from .._storage._status import status_error
 from .._storage._storage import JSONObject
 from ._health import ENDPOINTS, health
 from ._negotiation import clauses_of, encoding_of
-from ._openapi import openapi_document, openapi_paths, openapi_v2
+from ._openapi import openapi_document, openapi_paths, openapi_response, openapi_v2
 from ._requests import RequestRecord
 from ._responses import JSON_TYPE, Response, json_response, not_found_page
 
@@ -83,11 +83,11 @@ def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, ho
         case ["apis", group, version]:
             return _resource_list(kinds, group, version)
         case ["openapi", "v2"]:
-            return openapi_v2(as_json=_accepts_json(accept))
+            return openapi_v2(accept)
         case ["openapi", "v3"]:
             return json_response(openapi_paths(kinds))
         case ["openapi", "v3", *path] if document := openapi_document(kinds, "/".join(path)):
-            return Response(chunks=[document])
+            return openapi_response(accept, {JSON_TYPE: lambda: document})
         case _:
             return None
 
@@ -95,10 +95,6 @@ def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, ho
 def _wants_aggregated(accept: str) -> bool:
     wanted = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
     return any(wanted.items() <= parameters.items() for _, parameters in clauses_of(accept))
-
-
-def _accepts_json(accept: str) -> bool:
-    return any(media_type in (JSON_TYPE, "application/*", "*/*") for media_type, _ in clauses_of(accept or "*/*"))
 
 
 def _groups(kinds: Kinds) -> list[str]:

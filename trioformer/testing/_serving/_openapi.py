@@ -11,13 +11,15 @@ import functools
 import hashlib
 import lzma
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from ...models._internal import decode, dumps
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._storage import JSONObject
-from ._responses import Response
+from ._negotiation import clauses_of
+from ._responses import JSON_TYPE, Response, text_response
 
 _PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _EXAMPLE: Final = ".example.com/v7"
@@ -51,11 +53,18 @@ def openapi_document(kinds: Kinds, path: str) -> bytes:
     return dumps(document)
 
 
-def openapi_v2(*, as_json: bool) -> Response:
+def openapi_v2(accept: str) -> Response:
     """Return the document of OpenAPI v2, which has only the built-in kinds.  kubectl needs protobuf."""
-    if as_json:
-        return Response(chunks=[_documents()["v2"]])
-    return Response(chunks=[_older_document()], content_type=_PROTOBUF)
+    return openapi_response(accept, {JSON_TYPE: lambda: _documents()["v2"], _PROTOBUF: _older_document})
+
+
+def openapi_response(accept: str, documents: Mapping[str, Callable[[], bytes]]) -> Response:
+    """Return the document in the media type that the client prefers, or the code 406."""
+    for media_type, _ in clauses_of(accept or "*/*"):
+        known = JSON_TYPE if media_type in ("application/*", "*/*") else media_type.replace("@", ".")
+        if known in documents:
+            return Response(chunks=[documents[known]()], content_type=known)
+    return text_response("", code=406)
 
 
 @functools.cache

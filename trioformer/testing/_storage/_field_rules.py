@@ -58,6 +58,10 @@ def _config_key_problems(text: str) -> Iterator[str]:
         characters = "alphanumeric characters, '-', '_' or '.'"
         example = "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is"
         yield f"a valid config key must consist of {characters} {example} '{_CONFIG_KEY}')"
+    if text in (".", ".."):
+        yield f"must not be '{text}'"
+    elif text.startswith(".."):
+        yield "must not start with '..'"
 
 
 TEXTS: Final[Mapping[str, NameRule]] = {

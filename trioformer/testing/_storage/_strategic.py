@@ -52,7 +52,7 @@ def _directed(patch: JSONObject) -> JSONObject:
         case "delete":
             return {}
         case other:
-            raise _failure(f"unknown patch type: {other} in map: {go_text(patch)}")
+            raise _failure(f"unknown patch type: {go_text(other)} in map: {go_text(patch)}")
 
 
 def _retained(obj: JSONObject, patch: JSONObject) -> JSONObject:
@@ -152,7 +152,7 @@ def _without_special(old: list[Any], patch: list[Any], key: str) -> tuple[list[A
             case "merge":
                 raise _failure("merging lists cannot yet be specified in the patch")
             case other:
-                raise _failure(f"unknown patch type: {other} in map: {go_text(one)}")
+                raise _failure(f"unknown patch type: {go_text(other)} in map: {go_text(one)}")
     rest = [one for one in patch if _DIRECTIVE not in one]
     if replaces:
         return rest, []
