@@ -30,7 +30,7 @@ from ._serving._watching import WatchEnd, Watches, WatchSettings
 from ._state import APIServerSnapshot, APIServerStatistics, load_objects
 from ._storage._clock import Clock, wall_clock
 from ._storage._garbage import GarbageCollector
-from ._storage._kinds import Kinds
+from ._storage._kinds import Kinds, ServedKind
 from ._storage._registry import Registry
 from ._storage._storage import Storage
 
@@ -203,7 +203,7 @@ class APIServer(DirectAPI):
         Raises:
             TypeError: The class is not a Kubernetes kind.
         """
-        self._kinds.add(kind if isinstance(kind, ResourceInfo) else resource_of(kind))
+        self._kinds.add(ServedKind(kind if isinstance(kind, ResourceInfo) else resource_of(kind)))
 
     def load(self, *paths: str | os.PathLike[str]) -> None:
         """Create the objects in YAML and JSON files or directories, including their status, with new uids.

@@ -10,7 +10,7 @@ import trio
 from tests.support.raw_requests import PODS, WIDGET, failure_of, merge_patch, pod, running
 from trioformer.testing import APIServer
 from trioformer.testing._storage._clock import EPOCH, wall_clock
-from trioformer.testing._storage._kinds import Kinds
+from trioformer.testing._storage._kinds import Kinds, ServedKind
 
 # --- creating -------------------------------------------------------------------------------------------------------
 
@@ -298,11 +298,12 @@ async def test_another_uid_is_a_conflict() -> None:
 def test_a_kind_is_found_until_it_is_removed() -> None:
     kinds = Kinds.builtin()
     before = kinds.copy()
-    served = kinds.add(WIDGET)
+    served = ServedKind(WIDGET)
+    kinds.add(served)
     assert kinds.find_kind("example.com/v1", "Widget") is served
     kinds.remove(WIDGET)
     assert kinds.find_kind("example.com/v1", "Widget") is None
-    kinds.add(WIDGET)
+    kinds.add(ServedKind(WIDGET))
     assert kinds.find_kind("v1", "Pod") is not None
     kinds.replace(before)
     assert kinds.find_kind("example.com/v1", "Widget") is None

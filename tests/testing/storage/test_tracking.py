@@ -96,7 +96,8 @@ async def test_a_map_that_becomes_atomic_has_one_owner() -> None:
     async with running(server) as http:
         await http.patch(WIDGETS, **applied(widget(x="1"), "one"))
         await http.patch(WIDGETS, **applied(widget(y="1"), "two"))
-        server.replace(definition({**MAP, "x-kubernetes-map-type": "atomic"}, "v1"))
+        changed = definition({**MAP, "x-kubernetes-map-type": "atomic"}, "v1")
+        server.patch("customresourcedefinitions", "widgets.example.com", changed)
         refused = await http.patch(WIDGETS, **applied(widget(x="1"), "two"))
     message = 'Apply failed with 1 conflict: conflict with "one": .spec.size'
     assert failure_of(refused) == (409, "Conflict", message)
@@ -108,7 +109,7 @@ async def test_a_manager_of_a_version_that_is_gone_is_forgotten() -> None:
     async with running(server) as http:
         await http.patch(WIDGETS.replace("v1", "v2"), **applied(widget("v2", x="1"), "two"))
         both = (await http.patch(WIDGETS, **applied(widget(y="1"), "one"))).json()
-        server.replace(definition(MAP, "v1"))
+        server.patch("customresourcedefinitions", "widgets.example.com", definition(MAP, "v1"))
         last = (await http.patch(WIDGETS, **applied(widget(x="2"), "one"))).json()
     assert (managers(both), managers(last)) == (["Apply one", "Apply two"], ["Apply one"])
     assert last["spec"] == {"size": {"x": "2"}}

@@ -141,7 +141,7 @@ def _subresource_kind(served: ServedKind, subresource: str) -> tuple[JSONObject,
 def _storage_hash(served: ServedKind) -> str:
     """Return the hash of the version in which the objects of a kind are stored, as kube-apiserver computes it."""
     info, conversion = served.info, served.conversion
-    version = f"{info.group}/{served.storage_version}" if conversion is None else conversion.api_version
+    version = f"{info.group}/{served.storage_version or info.version}" if conversion is None else conversion.api_version
     text = f"{version if '/' in version else f'/{version}'}/{info.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 

@@ -73,18 +73,17 @@ def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
     stored = next((one["name"] for one in definition["spec"]["versions"] if one.get("storage")), "")
     for info, version in _versions_of(definition):
         if info.version in served:
-            schema = parse_schema(version["schema"]["openAPIV3Schema"])
             selectable = tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ())
-            deprecation = deprecation_of(definition["spec"], version)
-            kinds.add(
+            added = ServedKind(
                 info,
-                schema=schema,
-                deprecation=deprecation,
+                schema=parse_schema(version["schema"]["openAPIV3Schema"]),
+                deprecation=deprecation_of(definition["spec"], version),
                 selectable_fields=selectable,
                 columns=tuple(version.get("additionalPrinterColumns") or ()),
                 storage_version=stored,
                 scale=(version.get("subresources") or {}).get("scale"),
             )
+            kinds.add(added)
 
 
 def remove_kinds(kinds: Kinds, definition: JSONObject) -> list[ServedKind]:

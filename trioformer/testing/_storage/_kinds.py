@@ -1,8 +1,14 @@
-"""The kinds that the embedded server serves, and the differences between them."""
+"""The kinds that the embedded server serves, and the differences between them.
+
+The differences between built-in kinds are in ``_kinds.txt``, which ``tests/e2e/fetch_kinds.py`` writes.  Each line has
+a resource and the words for it, which the properties of :class:`ServedKind` explain.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, final
 
 import attrs
@@ -13,119 +19,6 @@ from ._conversions import CONVERSIONS, Conversion
 from ._schemas import Schema
 from ._storage import JSONObject, Stored, body_of
 
-WITH_GENERATION = frozenset(
-    {
-        "cronjobs.batch",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "daemonsets.apps",
-        "deployments.apps",
-        "deviceclasses.resource.k8s.io",
-        "endpointslices.discovery.k8s.io",
-        "flowschemas.flowcontrol.apiserver.k8s.io",
-        "ingressclasses.networking.k8s.io",
-        "ingresses.networking.k8s.io",
-        "jobs.batch",
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "networkpolicies.networking.k8s.io",
-        "poddisruptionbudgets.policy",
-        "pods",
-        "podtemplates",
-        "priorityclasses.scheduling.k8s.io",
-        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-        "replicasets.apps",
-        "replicationcontrollers",
-        "resourceslices.resource.k8s.io",
-        "statefulsets.apps",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-    }
-)
-"""The built-in kinds whose ``metadata.generation`` counts the changes of the desired state. For custom kinds, it
-always does."""
-
-COUNTED_METADATA = {"deployments.apps": "annotations", "endpointslices.discovery.k8s.io": "labels"}
-"""The field of the metadata whose changes also increment the generation."""
-
-STATUS_ON_CREATE = frozenset({"nodes"})
-"""The kinds whose status may be set on create, because a kubelet registers its node with a status."""
-
-NEEDS_RESOURCE_VERSION = frozenset(
-    {
-        "csidrivers.storage.k8s.io",
-        "csinodes.storage.k8s.io",
-        "csistoragecapacities.storage.k8s.io",
-        "leases.coordination.k8s.io",
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "poddisruptionbudgets.policy",
-        "runtimeclasses.node.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "volumeattachments.storage.k8s.io",
-    }
-)
-"""The built-in kinds whose updates require a ``resourceVersion``. For custom kinds, updates always do."""
-
-CREATED_BY_UPDATES = frozenset(
-    {
-        "clusterrolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "endpoints",
-        "events",
-        "leases.coordination.k8s.io",
-        "limitranges",
-        "rolebindings.rbac.authorization.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-        "runtimeclasses.node.k8s.io",
-        "services",
-    }
-)
-"""The kinds for which an update creates the object if it does not exist."""
-
-RETURNED_BY_DELETE = frozenset(
-    {
-        "csidrivers.storage.k8s.io",
-        "csinodes.storage.k8s.io",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "deviceclasses.resource.k8s.io",
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "pods",
-        "podtemplates",
-        "resourceclaims.resource.k8s.io",
-        "resourceclaimtemplates.resource.k8s.io",
-        "resourcequotas",
-        "resourceslices.resource.k8s.io",
-        "serviceaccounts",
-        "services",
-        "storageclasses.storage.k8s.io",
-        "volumeattachments.storage.k8s.io",
-        "volumeattributesclasses.storage.k8s.io",
-    }
-)
-"""The kinds for which the response to a completed delete is the object.  For the other kinds, it is a Status."""
-
-METADATA_NOT_IN_STATUS = frozenset(
-    {
-        "apiservices.apiregistration.k8s.io",
-        "flowschemas.flowcontrol.apiserver.k8s.io",
-        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-        "resourceclaims.resource.k8s.io",
-        "servicecidrs.networking.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "volumeattachments.storage.k8s.io",
-    }
-)
-"""The built-in kinds for which a write of the status cannot change the metadata.  For custom kinds, it never can."""
-
-KEPT_IN_STATUS = {"deployments.apps": "labels", "pods": "ownerReferences"}
-"""The field of the metadata that a write of the status cannot change, although it can change the others."""
-
 DEPRECATIONS = {
     ("v1", "ComponentStatus"): "v1 ComponentStatus is deprecated in v1.19+",
     ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -133,10 +26,10 @@ DEPRECATIONS = {
 """The warnings of built-in kinds in deprecated versions that the server still serves."""
 
 
-def _type_meta(info: ResourceInfo, *, is_builtin: bool) -> bytes:
-    # Go structs begin with the kind; custom objects are Go maps, which are encoded sorted.
-    names = {"kind": info.kind, "apiVersion": info.api_version}
-    return dumps(names if is_builtin else dict(sorted(names.items())))[1:-1] + b","
+@functools.cache
+def _table() -> dict[str, list[str]]:
+    lines = Path(__file__).with_name("_kinds.txt").read_text("utf-8").splitlines()
+    return {resource: words for resource, *words in map(str.split, lines)}
 
 
 @final
@@ -146,7 +39,7 @@ class ServedKind:
 
     info: ResourceInfo
     """The group, version, kind and plural."""
-    is_builtin: bool
+    is_builtin: bool = False
     """Whether this is a built-in kind.  Lists and patches of custom kinds differ in some details."""
     schema: Schema | None = attrs.field(default=None, eq=False)
     """The schema of a custom kind, or None if every object is valid."""
@@ -158,32 +51,27 @@ class ServedKind:
     columns: tuple[Mapping[str, Any], ...] = attrs.field(default=(), eq=False)
     """The ``additionalPrinterColumns`` of a custom kind."""
     storage_version: str = attrs.field(default="", eq=False)
-    """The version in which the objects of a custom kind are stored."""
+    """The version in which the objects of a custom kind are stored, or an empty string for this version."""
     scale: Mapping[str, Any] | None = attrs.field(default=None, eq=False)
     """The paths for the Scale of a custom kind, or None."""
-    conversion: Conversion | None = attrs.field(
-        init=False,
-        eq=False,
-        default=attrs.Factory(
-            lambda self: CONVERSIONS.get((self.info.api_version, self.info.kind)) if self.is_builtin else None,
-            takes_self=True,
-        ),
-    )
-    """The conversion if the kind is stored in another version."""
-    resource: str = attrs.field(
-        init=False,
-        default=attrs.Factory(
-            # Events of both groups are stored as Events of the core group.
-            lambda self: "events" if self.is_builtin and self.info.plural == "events" else str(self.info),
-            takes_self=True,
-        ),
-    )
-    """``plural.group``: the key of its storage, which all versions share."""
-    type_meta: bytes = attrs.field(
-        init=False,
-        default=attrs.Factory(lambda self: _type_meta(self.info, is_builtin=self.is_builtin), takes_self=True),
-    )
-    """``kind`` and ``apiVersion`` as the first members of an object."""
+
+    @functools.cached_property
+    def conversion(self) -> Conversion | None:
+        """The conversion if the kind is stored in another version."""
+        return CONVERSIONS.get((self.info.api_version, self.info.kind)) if self.is_builtin else None
+
+    @functools.cached_property
+    def resource(self) -> str:
+        """``plural.group``: the key of its storage, which all versions share."""
+        # Events of both groups are stored as Events of the core group.
+        return "events" if self.is_builtin and self.info.plural == "events" else str(self.info)
+
+    @functools.cached_property
+    def type_meta(self) -> bytes:
+        """``kind`` and ``apiVersion`` as the first members of an object."""
+        # Go structs begin with the kind; custom objects are Go maps, which are encoded sorted.
+        names = {"kind": self.info.kind, "apiVersion": self.info.api_version}
+        return dumps(names if self.is_builtin else dict(sorted(names.items())))[1:-1] + b","
 
     def to_stored(self, obj: JSONObject) -> JSONObject:
         """Return an object of the kind in the version in which it is stored."""
@@ -211,28 +99,43 @@ class ServedKind:
 
     @property
     def has_generation(self) -> bool:
-        """Whether ``metadata.generation`` counts the changes of the desired state."""
-        return not self.is_builtin or self.resource in WITH_GENERATION
+        """Whether ``metadata.generation`` counts the changes of the desired state (``generation``)."""
+        return not self.is_builtin or "generation" in self._words
 
     @property
     def needs_resource_version(self) -> bool:
-        """Whether updates require a ``resourceVersion``."""
-        return not self.is_builtin or self.resource in NEEDS_RESOURCE_VERSION
+        """Whether updates require a ``resourceVersion`` (``version``)."""
+        return not self.is_builtin or "version" in self._words
 
     @property
-    def keeps_metadata_in_status(self) -> bool:
-        """Whether a write of the status cannot change the metadata."""
-        return not self.is_builtin or self.resource in METADATA_NOT_IN_STATUS
+    def kept_in_status(self) -> str:
+        """The field of the metadata that a write of the status cannot change (``kept:`` and the field).
+
+        It is ``metadata`` if such a write can change no field of the metadata, and empty if it can change all.
+        """
+        return self._field("kept:") if self.is_builtin else "metadata"
+
+    @property
+    def counted_metadata(self) -> str:
+        """The field of the metadata whose changes also count for the generation (``counted:`` and the field)."""
+        return self._field("counted:")
 
     @property
     def is_returned_by_delete(self) -> bool:
-        """Whether the response to a completed delete is the object instead of a Status."""
-        return self.resource in RETURNED_BY_DELETE
+        """Whether the response to a completed delete is the object instead of a Status (``returned``)."""
+        return "returned" in self._words
 
     @property
     def is_created_by_updates(self) -> bool:
-        """Whether an update creates an object that does not exist."""
-        return self.resource in CREATED_BY_UPDATES
+        """Whether an update creates an object that does not exist (``upsert``)."""
+        return "upsert" in self._words
+
+    def _field(self, prefix: str) -> str:
+        return next((word.removeprefix(prefix) for word in self._words if word.startswith(prefix)), "")
+
+    @property
+    def _words(self) -> list[str]:
+        return _table().get(self.resource, [])
 
     @property
     def is_namespace(self) -> bool:
@@ -256,27 +159,13 @@ class Kinds:
         for info in builtin_resources():
             if info.kind != "ComponentStatus":
                 deprecation = DEPRECATIONS.get((info.api_version, info.kind), "")
-                kinds.add(info, is_builtin=True, deprecation=deprecation)
+                kinds.add(ServedKind(info, is_builtin=True, deprecation=deprecation))
         return kinds
 
-    def add(
-        self,
-        info: ResourceInfo,
-        *,
-        is_builtin: bool = False,
-        schema: Schema | None = None,
-        deprecation: str = "",
-        selectable_fields: tuple[str, ...] = (),
-        columns: tuple[Mapping[str, Any], ...] = (),
-        storage_version: str = "",
-        scale: Mapping[str, Any] | None = None,
-    ) -> ServedKind:
-        """Serve a kind. This replaces any kind with the same group, version and plural."""
-        version = storage_version or info.version
-        served = ServedKind(info, is_builtin, schema, deprecation, selectable_fields, columns, version, scale)
-        self._by_path[info.group, info.version, info.plural] = served
+    def add(self, served: ServedKind) -> None:
+        """Serve a kind.  This replaces any kind with the same group, version and plural."""
+        self._by_path[served.info.group, served.info.version, served.info.plural] = served
         self._by_kind = {}
-        return served
 
     def remove(self, info: ResourceInfo) -> None:
         """Stop serving a kind. This has no effect if the kind is not served."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from ._kinds import KEPT_IN_STATUS, ServedKind
+from ._kinds import ServedKind
 from ._metadata import json_equal, ordered
 from ._status import cause, invalid
 from ._storage import JSONObject
@@ -32,10 +32,10 @@ _EPHEMERAL: Final = "spec.ephemeralContainers"
 
 def changed_metadata(part: Part, served: ServedKind, old: JSONObject, new: JSONObject) -> JSONObject:
     """Return the metadata after a write of a part.  Some subresources can also change the metadata."""
-    if part in ("ephemeralcontainers", "resize") or (part == "status" and served.keeps_metadata_in_status):
+    kept = served.kept_in_status if part == "status" else ""
+    if part in ("ephemeralcontainers", "resize") or kept == "metadata":
         return old
-    kept = KEPT_IN_STATUS.get(served.resource) if part == "status" else None
-    return new if kept is None else ordered({**new, kept: old.get(kept)})
+    return ordered({**new, kept: old.get(kept)}) if kept else new
 
 
 def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:

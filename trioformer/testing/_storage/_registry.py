@@ -25,7 +25,7 @@ from ._clock import Clock, timestamp
 from ._defaults import new_object, set_builtin_defaults
 from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
 from ._field_checks import FieldCheck, decode_fields
-from ._kinds import COUNTED_METADATA, Kinds, ServedKind
+from ._kinds import Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
     check_shape,
@@ -329,7 +329,7 @@ class Registry:
             prepare_update(self.storage, served, old, obj)
         wanted = stored_numbers(rest) if is_applied and not served.is_builtin else rest
         is_changed = not json_equal(_desired_state(wanted), _desired_state(old))
-        if part == "main" and (counted := COUNTED_METADATA.get(served.resource)):
+        if part == "main" and (counted := served.counted_metadata):
             is_changed |= (metadata.get(counted) or {}) != (old["metadata"].get(counted) or {})
         if served.has_generation and part != "binding" and is_changed:
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}

@@ -19,7 +19,7 @@ from ...models._internal import decode
 from . import _custom
 from ._default_rules import TEMPLATE_GENERATION, WRONG_TYPE, take_labels
 from ._defaults import empty_status
-from ._kinds import STATUS_ON_CREATE, ServedKind
+from ._kinds import ServedKind
 from ._metadata import json_equal, ordered
 from ._storage import JSONObject, Storage
 
@@ -53,7 +53,7 @@ def prepare_create(
 ) -> None:
     """Set the fields of a new object, whose other defaults are set if ``sets_defaults`` is true."""
     now = obj["metadata"]["creationTimestamp"]
-    if served.has_status and not keep_status and served.resource not in STATUS_ON_CREATE:
+    if served.has_status and not keep_status and served.resource != "nodes":  # a kubelet registers its node
         obj.pop("status", None)
     if served.is_namespace:
         obj["spec"] = {"finalizers": ["kubernetes"]}

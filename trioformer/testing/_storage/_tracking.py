@@ -20,7 +20,7 @@ from . import _custom
 from ._clock import Clock, timestamp
 from ._field_sets import FieldSet, TooDeepError, difference
 from ._field_types import FieldType, builtin_type, custom_type
-from ._kinds import KEPT_IN_STATUS, ServedKind
+from ._kinds import ServedKind
 from ._managed_fields import (
     NOT_OWNED,
     ApplyConflict,
@@ -332,7 +332,7 @@ def _never_owned(served: ServedKind, writer: Writer) -> FieldSet:
         return {}
     if writer.subresource != "status":
         return _STATUS
-    if served.keeps_metadata_in_status:
+    kept = served.kept_in_status
+    if kept == "metadata":
         return _METADATA | _SPEC
-    kept = KEPT_IN_STATUS.get(served.resource)
-    return _SPEC if kept is None else _SPEC | {"f:metadata": {f"f:{kept}": {}}}
+    return _SPEC | {"f:metadata": {f"f:{kept}": {}}} if kept else _SPEC
