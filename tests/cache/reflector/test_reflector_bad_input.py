@@ -525,16 +525,24 @@ async def test_an_event_with_a_lower_version_is_accepted(autojump_clock: trio.te
 # --- custom sources ---
 
 
-@pytest.mark.parametrize("not_model", [None, {"metadata": {"name": "a", "resourceVersion": "4"}}, "pod", Pod])
+@pytest.mark.parametrize(
+    ("not_model", "what"),
+    [
+        (None, "None"),
+        ({"metadata": {"name": "a", "resourceVersion": "4"}}, "a dict"),
+        (1, "an int"),
+        (Pod, "the class Pod"),
+    ],
+)
 async def test_items_that_are_not_models_fail_their_list_or_watch(
-    not_model: object, autojump_clock: trio.testing.MockClock
+    not_model: object, what: str, autojump_clock: trio.testing.MockClock
 ) -> None:
     events = [*added(pod("b", 5)), WatchEvent("MODIFIED", not_model)]
     source = ScriptedListWatch([listing(pod("a"), not_model, version=3), listing(pod("a"), version=3)], [[events]])  # type: ignore[arg-type, list-item]  # wrong on purpose
     async with following(source) as seen:
         assert seen.notifications == ["+a@1*", "+b@5", "-b@5?"]
         assert [what for what, *_ in source.asked] == ["list", "list", "watch", "list", "watch"]
-        assert seen.reasons == [f"expected a Pod, received a {type(not_model).__name__}"] * 2
+        assert seen.reasons == [f"expected a Pod, received {what}"] * 2
 
 
 async def test_a_deletion_in_a_watch_list_removes_an_object_that_was_undecodable(

@@ -144,7 +144,7 @@ async def test_a_transform_that_fails_on_one_object_holds_up_no_other(
 @pytest.mark.parametrize(
     ("transform", "why"),
     [
-        (lambda obj: None, "it must return a Pod, not a NoneType"),
+        (lambda obj: None, "it must return a Pod, not None"),
         (lambda obj: pod("other"), "it must not change namespace, name, uid or resourceVersion"),
         (lambda obj: pod(obj.name, 99), "it must not change namespace, name, uid or resourceVersion"),
         (

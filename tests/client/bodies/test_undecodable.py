@@ -21,7 +21,7 @@ from trioformer.client.bodies._undecodable import undecodable_frame, undecodable
 from trioformer.errors import DecodeError, ExpiredError, LimitExceededError, StatusError, UnexpectedResponseError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import KubernetesObject, ResourceInfo
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import Event, Pod
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -88,6 +88,22 @@ async def test_an_undecodable_frame_is_reported_and_the_watch_continues() -> Non
         frames = event(body_of("before")) + b'{"type":"MODIFIED","object":' + raw + b"}\n" + event(body_of("after"))
         reported = await check_watch(api_over(frames, frames), key, text)
         assert [one.raw for one in reported] == [raw]
+
+
+async def test_kinds_have_the_right_article() -> None:
+    ingress = compact(body_of(kind="Ingress"))
+    for body, text in [
+        (listing(ingress, kind="EventList"), "an Ingress, not an Event"),
+        (listing(b"{}", kind="EventList"), "an Event without a name"),
+        (compact({"kind": "EventList"}), "an EventList without items"),
+    ]:
+        async with api_over(body, kind=Event) as events:
+            with pytest.raises(UnexpectedResponseError, match=text):
+                await events.list()
+    for body, text in [(ingress, "an Ingress, not an Event"), (b"[", "not an Event")]:
+        async with api_over(body, kind=Event) as events:
+            with pytest.raises(UnexpectedResponseError, match=text):
+                await events.get("a")
 
 
 async def test_other_tasks_run_while_the_key_of_an_object_is_searched() -> None:

@@ -149,6 +149,7 @@ async def test_an_event_may_be_written_in_another_form() -> None:
 async def test_an_object_of_another_kind_is_not_delivered() -> None:
     for kind, text in [
         ("Secret", "the server sent a Secret, not a Pod"),
+        ("Ingress", "the server sent an Ingress, not a Pod"),
         ("", "an object without a valid kind, not a Pod"),
         ("\x1b[2J", "an object without a valid kind, not a Pod"),
     ]:

@@ -7,6 +7,7 @@ from typing import Generic, TypeAlias, TypeVar, final
 
 import attrs
 
+from ..._suggestions import describe, with_article
 from ..._util import Slices
 from ...client import Undecodable
 from ...errors import DecodeError, TransformError
@@ -75,7 +76,7 @@ class ObjectTransformer(Generic[T]):
 
     def _find_problem(self, result: object, obj: T) -> str:
         if not isinstance(result, self.kind):
-            return f"it must return a {self.kind.__name__}, not a {type(result).__name__}"
+            return f"it must return {with_article(self.kind)}, not {describe(result)}"
         if (key_of(result), result.uid, result.resource_version) != (key_of(obj), obj.uid, obj.resource_version):
             return "it must not change namespace, name, uid or resourceVersion"
         return ""
@@ -89,25 +90,25 @@ class ObjectTransformer(Generic[T]):
 
     def _invalid(self, obj: object) -> BadObject | None:
         """Report an object that was not requested; return None if the object is in another namespace."""
-        wanted, key = self.kind.__name__, ""
+        wanted, key = with_article(self.kind), ""
         is_other_namespace = False
         if not isinstance(obj, self.kind):
-            problem = f"expected a {wanted}, received a {type(obj).__name__}"
+            problem = f"expected {wanted}, received {describe(obj)}"
         elif not obj.name:
-            problem = f"received a {wanted} without a name"
+            problem = f"received {wanted} without a name"
         elif "/" in obj.name:  # its key would belong to another object
-            problem = f"received a {wanted} with the invalid name {obj.name!r}"
+            problem = f"received {wanted} with the invalid name {obj.name!r}"
         elif not obj.namespace:  # its key would be in no namespace of the cache
-            problem = f"expected a {wanted} of namespace {self.namespace}, received one without a namespace"
+            problem = f"expected {wanted} of namespace {self.namespace}, received one without a namespace"
         else:
-            problem = f"expected a {wanted} of namespace {self.namespace}, received one of namespace {obj.namespace}"
+            problem = f"expected {wanted} of namespace {self.namespace}, received one of namespace {obj.namespace}"
             is_other_namespace = True
         error = DecodeError(problem)
         if isinstance(obj, KubernetesObject):
             key = within(key_of(obj), self.namespace) if is_path_segment(obj.name) else ""
-            self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=wanted, key=key))
+            self.on_undecodable(attrs.evolve(undecodable(obj, error), kind=self.kind.__name__, key=key))
         else:
-            self.on_undecodable(Undecodable(kind=wanted, key="", raw=b"", event_type="", error=error))
+            self.on_undecodable(Undecodable(kind=self.kind.__name__, key="", raw=b"", event_type="", error=error))
         if is_other_namespace:
             return None
         if not isinstance(obj, KubernetesObject) or not key:

@@ -15,6 +15,7 @@ from typing import Generic, TypeAlias, TypeVar, final
 
 import attrs
 
+from ..._suggestions import describe
 from ..._util import Slices
 from ...errors import IndexerError
 from ...models import KubernetesObject, key_of
@@ -340,7 +341,7 @@ def _type_of(found: object) -> str:
     """Return the type of a value as text, without the value itself, which may be part of a secret."""
     if isinstance(found, tuple):
         return f"({', '.join(sorted({type(value).__name__ for value in found}))})"
-    return f"a {type(found).__name__}"
+    return describe(found)
 
 
 def _invalid_values(name: str, found: object, obj: KubernetesObject) -> IndexerError:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, cast
 
+from ..._suggestions import with_article
 from ..._text import one_line
 from ...errors import DecodeError
 from ...models._internal import MAGIC, Head, Message, decode, kind_problem, level_decoder, open_envelope, status_of
@@ -47,7 +48,7 @@ def shown_kind(kind: str) -> str:
 
     If the name of the kind is not valid, the name is not shown.
     """
-    return "an object without a valid kind" if kind_problem(kind) else f"a {kind}"
+    return "an object without a valid kind" if kind_problem(kind) else with_article(kind)
 
 
 def describe(body: bytes) -> str:

@@ -36,6 +36,7 @@ from typing import Final, cast, final
 
 import attrs
 
+from ..._suggestions import with_article
 from ...errors import DecodeError
 from ...models._internal import decode, kind_problem, level_decoder, list_items
 
@@ -159,7 +160,7 @@ class ListSplitter:
         head = _make_head(*(decode(other) if bytes(other) else None for other in others))
         if items is None:
             found = "JSON object" if kind_problem(head.kind) else head.kind
-            raise DecodeError(f"{_EXPECTED} a {found} without items")
+            raise DecodeError(f"{_EXPECTED} {with_article(found)} without items")
         return items, head
 
     def _search(self) -> None:

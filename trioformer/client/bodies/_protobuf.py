@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, final
 
 import attrs
 
+from ..._suggestions import with_article
 from ...errors import DecodeError
 from ...models import KubernetesObject, resource_of
 from ...models._internal import (
@@ -276,7 +277,7 @@ class MessageDecoder(Generic[T]):
         """Return the object in an item of a list."""
         message, head = scan_message(data, 0, len(data), drops_managed_fields=self.drops_managed_fields)
         if not head.metadata.name:
-            raise DecodeError(f"the server sent a {self.names[0]} without a name")
+            raise DecodeError(f"the server sent {with_article(self.names[0])} without a name")
         return make_object(self.kind, message, head)
 
     def decode_frame(self, frame: Span) -> WatchFrame:
@@ -297,7 +298,7 @@ class MessageDecoder(Generic[T]):
         if type_ == "ERROR":
             return "ERROR", Message(data), None
         if kind not in self.names:
-            raise DecodeError(f"the server sent {shown_kind(kind)}, not a {self.names[0]}")
+            raise DecodeError(f"the server sent {shown_kind(kind)}, not {with_article(self.names[0])}")
         message, head = scan_message(data, 0, len(data), drops_managed_fields=self.drops_managed_fields)
         return type_, message, head
 

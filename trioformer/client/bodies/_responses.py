@@ -13,6 +13,7 @@ from typing import Final, TypeVar, cast
 
 import attrs
 
+from ..._suggestions import with_article
 from ..._text import one_line
 from ...errors import (
     ConnectionFailedError,
@@ -102,7 +103,7 @@ def object_in(response: Response, wire_format: WireFormat[T], *, method: str, wh
         is_ours = found in wire_format.names
         raise undecodable(exc, response, where, wire_format.name, is_ours=is_ours, method=method) from exc
     if found not in ("", *wire_format.names):
-        problem = f"{shown_kind(found)}, not a {wire_format.name}"
+        problem = f"{shown_kind(found)}, not {with_article(wire_format.name)}"
         raise unexpected_response(response, where, problem, method=method)
     return make_object(wire_format.kind, data, head)
 
@@ -142,7 +143,7 @@ def made_by(response: Response, sent: M, resource: ResourceInfo, found: str, whe
     A typed class cannot represent an object of another kind. So if the sent object is typed, it is returned, as after a
     Status response.
     """
-    problem = f"{shown_kind(found)}, not a {resource.kind}"
+    problem = f"{shown_kind(found)}, not {with_article(resource.kind)}"
     try:
         response = _with_metadata(response)
         head = scan_head(response.body)
@@ -179,10 +180,10 @@ def undecodable(
     hint = "" if method == "GET" else f"; {_WRITTEN}"
     if isinstance(error, RecursionError) and response.body.lstrip().startswith(b"{"):
         # Even its kind is unknown.
-        return DecodeError(f"{where}: {response.server}: cannot decode a {expected}: {TOO_DEEP}{hint}")
+        return DecodeError(f"{where}: {response.server}: cannot decode {with_article(expected)}: {TOO_DEEP}{hint}")
     if is_ours and isinstance(error, DecodeError):
         return DecodeError(f"{where}: {response.server}: {error}{hint}")
-    return unexpected_response(response, where, f"not a {expected}", method=method)
+    return unexpected_response(response, where, f"not {with_article(expected)}", method=method)
 
 
 async def streamed_status_error(stream: ByteStream, *, method: str, where: str) -> TrioformerError:

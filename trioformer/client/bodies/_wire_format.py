@@ -16,6 +16,7 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import attrs
 
+from ..._suggestions import with_article
 from ...errors import DecodeError
 from ...models import KubernetesObject, PartialObjectMetadata, resource_of
 from ...models._internal import (
@@ -141,7 +142,7 @@ class WireFormat(Generic[T]):
 
     def unnamed(self) -> DecodeError:
         """Return the error for an object without a name. Such an object would have no key."""
-        return DecodeError(f"the server sent a {self.name} without a name")
+        return DecodeError(f"the server sent {with_article(self.name)} without a name")
 
     def check_list(self, head: ListHead, first: bytes | None) -> None:
         """Check the kind of a list and of its first object, if there is one.
@@ -162,7 +163,7 @@ class WireFormat(Generic[T]):
         except (ValueError, RecursionError):
             return  # the scan that follows raises a better error
         if found not in ("", *self.names):
-            raise DecodeError(f"the server sent {shown_kind(found)}, not a {self.name}")
+            raise DecodeError(f"the server sent {shown_kind(found)}, not {with_article(self.name)}")
 
 
 def _metadata_scan(scan: Scan) -> Scan:
