@@ -38,8 +38,10 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def write_private(path: str | os.PathLike[str], content: Secret[bytes]) -> None:
-    """Write a file that only its owner can read and write."""
+    """Write a file that only its owner can read and write, and wait until its content is on the disk."""
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         if hasattr(os, "fchmod"):  # Windows has no modes
             os.fchmod(file.fileno(), 0o600)  # it may have existed
         file.write(content.reveal())
+        file.flush()
+        os.fsync(file.fileno())

@@ -6,6 +6,8 @@ import os
 import signal
 import stat
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -138,6 +140,31 @@ async def test_changes_are_kept_without_an_orderly_end(tmp_path: Path) -> None:
         assert (await client.api(ConfigMap, "default").get("kept")).name == "kept"
 
 
+async def test_the_server_answers_while_the_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, written = tmp_path / "state", threading.Event()
+    state, server = StateFile.open(path), APIServer()
+    state.restore(server)
+    on_disk: list[int] = []
+    monkeypatch.setattr(os, "fsync", on_disk.append)
+
+    def replace(new: str, old: Path) -> None:
+        assert on_disk
+        assert written.wait(10)
+        Path(new).rename(old)
+
+    monkeypatch.setattr(os, "replace", replace)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(state._save, server)
+        with trio.fail_after(10):
+            while not path.with_name("state.new").exists():  # noqa: ASYNC110  # a file of another thread
+                await trio.sleep(0.01)
+        server.create(ConfigMap(metadata=ObjectMeta(name="late")))
+        assert not path.exists(), "the old content is kept until the new is complete"
+        written.set()
+    assert b"late" not in path.read_bytes()
+    os.close(state._lock)
+
+
 async def test_a_state_belongs_to_one_server(tmp_path: Path) -> None:
     state = f"--state={tmp_path / 'state'}"
     arguments = ("serve", "--bind=127.0.0.1:0", state)
@@ -158,7 +185,11 @@ async def test_changes_are_written_after_a_second_and_at_the_end(
         await trio.testing.wait_all_tasks_blocked()
         assert not path.exists()
         server.create(ConfigMap(metadata=ObjectMeta(name="early")))
-        await trio.sleep(1.5)
+        await trio.sleep(0.9)
+        assert not path.exists()
+        await trio.sleep(0.2)
+        while not path.exists():  # a thread writes it, for which the clock does not wait
+            await trio.to_thread.run_sync(time.sleep, 0.01)
         assert b"early" in path.read_bytes()
         server.create(ConfigMap(metadata=ObjectMeta(name="late")))
         nursery.cancel_scope.cancel()
@@ -173,7 +204,7 @@ async def test_changes_are_written_after_a_second_and_at_the_end(
     assert int(other.get(ConfigMap, "third").metadata.resource_version) > server.snapshot().revision
     path.unlink()
     path.mkdir()
-    again._try_to_save(other)
+    await again._save(other)
     assert "cannot be written" in caplog.text
     os.close(again._lock)
 

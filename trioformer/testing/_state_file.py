@@ -115,13 +115,31 @@ class StateFile:
         self._content = None
         return True
 
-    def save(self, server: APIServer) -> None:
-        """Replace the file.
+    async def run(self, server: APIServer) -> None:
+        """Write the file a second after each change, and when this method is cancelled.  Errors are logged."""
+        server._storage.observers.append(lambda *_: self._changed.set())
+        try:
+            while True:
+                await self._changed.wait()
+                await trio.sleep(_DELAY)
+                self._changed = trio.Event()
+                await self._save(server)
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._save(server)
+
+    async def _save(self, server: APIServer) -> None:
+        try:
+            await trio.to_thread.run_sync(self._write, server.snapshot())
+        except OSError as exc:
+            logger.error("%s cannot be written: %s", self.path, exc.strerror)  # noqa: TRY400  # the reason is there
+
+    def _write(self, snapshot: APIServerSnapshot) -> None:
+        """Replace the file.  This takes long, but the snapshot does not change meanwhile.
 
         Raises:
-            StateError: The file cannot be written.
+            OSError: The file cannot be written.
         """
-        snapshot = server.snapshot()
         identity = None
         if (one := self.identity) is not None:
             identity = {
@@ -136,26 +154,5 @@ class StateFile:
         }
         content = {"format": _FORMAT, "revision": snapshot.revision, "identity": identity, "objects": objects}
         new = f"{self.path}.new"
-        try:
-            write_private(new, Secret(dumps(content)))
-            os.replace(new, self.path)
-        except OSError as exc:
-            raise StateError(f"{self.path} cannot be written: {exc.strerror}") from exc
-
-    async def run(self, server: APIServer) -> None:
-        """Write the file a second after each change, and when this method is cancelled.  Errors are logged."""
-        server._storage.observers.append(lambda *_: self._changed.set())
-        try:
-            while True:
-                await self._changed.wait()
-                await trio.sleep(_DELAY)
-                self._changed = trio.Event()
-                self._try_to_save(server)
-        finally:
-            self._try_to_save(server)
-
-    def _try_to_save(self, server: APIServer) -> None:
-        try:
-            self.save(server)
-        except StateError as exc:
-            logger.error("%s", exc)  # noqa: TRY400  # the reason is in the message
+        write_private(new, Secret(dumps(content)))
+        os.replace(new, self.path)

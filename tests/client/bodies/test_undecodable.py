@@ -94,7 +94,7 @@ async def test_kinds_have_the_right_article() -> None:
     ingress = compact(body_of(kind="Ingress"))
     for body, text in [
         (listing(ingress, kind="EventList"), "an Ingress, not an Event"),
-        (listing(b"{}", kind="EventList"), "an Event without a name"),
+        (listing(b'{"metadata":{"namespace":"shop"}}', kind="EventList"), "an Event without a name"),
         (compact({"kind": "EventList"}), "an EventList without items"),
     ]:
         async with api_over(body, kind=Event) as events:
