@@ -1,19 +1,13 @@
-"""The cells of Tables in ``kubectl get``.
-
-Source: kubernetes ``pkg/printers/internalversion``.
-"""
+"""What the cells of Tables in ``kubectl get`` are made from: values at paths in objects, and durations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from .._storage._storage import JSONObject
 
 Cell: TypeAlias = str | int | float
-CellOf: TypeAlias = Callable[[JSONObject, datetime], Cell]
-"""A function that returns the cell of an object at the current time."""
 NONE = "<none>"
 UNKNOWN = "<unknown>"
 
@@ -62,101 +56,3 @@ def since(text: object, now: datetime) -> str:
     except ValueError:
         return UNKNOWN
     return human_duration((now - then.replace(tzinfo=then.tzinfo or UTC)).total_seconds())
-
-
-def name_of(obj: JSONObject, _: datetime) -> Cell:
-    return str(value_at(obj, "metadata", "name"))
-
-
-def age_of(obj: JSONObject, now: datetime) -> Cell:
-    return since(value_at(obj, "metadata", "creationTimestamp"), now)
-
-
-def text_of(*path: str, default: str = NONE) -> CellOf:
-    return lambda obj, _: str(value_at(obj, *path) or default)
-
-
-def number_of(*path: str, default: Cell = 0) -> CellOf:
-    def cell(obj: JSONObject, _: datetime) -> Cell:
-        value = value_at(obj, *path)
-        return value if isinstance(value, int) else default
-
-    return cell
-
-
-def given_of(*path: str) -> CellOf:
-    return lambda obj, _: "N/A" if (value := value_at(obj, *path)) is None else str(value)
-
-
-def count_of(*path: str) -> Callable[[JSONObject, datetime], int]:
-    def cell(obj: JSONObject, _: datetime) -> int:
-        value = value_at(obj, *path)
-        return len(value) if isinstance(value, dict | list) else 0
-
-    return cell
-
-
-def joined(*path: str, default: str = NONE) -> CellOf:
-    return lambda obj, _: ",".join(map(str, value_at(obj, *path) or ())) or default
-
-
-def names_of(field: str, *path: str) -> CellOf:
-    """Return a function that joins a field of the objects in a list."""
-    return lambda obj, _: ",".join(str(one.get(field) or "") for one in objects_at(obj, *path))
-
-
-def labels_of(*path: str) -> CellOf:
-    return lambda obj, _: ",".join(f"{key}={one}" for key, one in sorted((value_at(obj, *path) or {}).items())) or NONE
-
-
-def selector_of(*path: str) -> CellOf:
-    def cell(obj: JSONObject, _: datetime) -> Cell:
-        selector = value_at(obj, *path) or {}
-        parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
-        for one in selector.get("matchExpressions") or ():
-            key, values = one["key"], ",".join(sorted(one.get("values") or ()))
-            words = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
-            parts.append(words.get(one["operator"], f"!{key}"))
-        return ",".join(parts) or NONE
-
-    return cell
-
-
-def flag_of(*path: str) -> CellOf:
-    return lambda obj, _: "<unset>" if (value := value_at(obj, *path)) is None else str(bool(value))
-
-
-def truth_of(*path: str, default: bool = False) -> CellOf:
-    def cell(obj: JSONObject, _: datetime) -> Cell:
-        value = value_at(obj, *path)
-        return default if value is None else bool(value)
-
-    return cell
-
-
-def elapsed_since(*path: str) -> CellOf:
-    return lambda obj, now: since(found, now) if (found := value_at(obj, *path)) else NONE
-
-
-def ready_replicas(obj: JSONObject, _: datetime) -> Cell:
-    count = value_at(obj, "spec", "replicas")
-    return f"{value_at(obj, 'status', 'readyReplicas') or 0}/{1 if count is None else count}"
-
-
-def template_cells(*path: str) -> dict[str, CellOf]:
-    containers = (*path, "spec", "containers")
-    return {"Containers": names_of("name", *containers), "Images": names_of("image", *containers)}
-
-
-def workload_cells(**cells: CellOf) -> dict[str, CellOf]:
-    """Return the cells of a kind with a template of pods in its spec, besides the name and the age."""
-    return cells | template_cells("spec", "template") | {"Selector": selector_of("spec", "selector")}
-
-
-def limited(found: list[str], limit: int = 3, default: str = "<unset>", separator: str = ",") -> str:
-    more = f" + {len(found) - limit} more..." if len(found) > limit else ""
-    return separator.join(found[:limit]) + more or default
-
-
-def reference_of(*path: str) -> CellOf:
-    return lambda obj, _: f"{value_at(obj, *path, 'kind')}/{value_at(obj, *path, 'name')}"

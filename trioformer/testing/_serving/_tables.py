@@ -1,7 +1,7 @@
 """The columns of Tables in ``kubectl get``.
 
 Those of built-in kinds are in ``columns.txt``, which ``tests/e2e/fetch_columns.py`` writes.  Kinds that are not in the
-file have only a name and an age.
+file have only a name and an age.  The file ``cells.csv`` says how each cell is made from an object.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .._storage._kinds import ServedKind
 from .._storage._storage import JSONObject
 from ._cells import UNKNOWN, Cell, since
 from ._json_paths import find_all, parse_path
-from ._kind_cells import CELLS, COMMON
+from ._kind_cells import cells_of
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
 
@@ -86,7 +86,7 @@ def _builtin_columns() -> dict[str, tuple[Column, ...]]:
     columns = {}
     for line in Path(__file__).with_name("columns.txt").read_text("utf-8").splitlines():
         resource, definitions = line.split(" ", 1)
-        cells = {**COMMON, **CELLS.get(resource, {})}
+        cells = cells_of(resource)
         columns[resource] = tuple(
             Column(cell=cells.get(one["name"], _no_cell), **one) for one in decode(definitions.encode())
         )
