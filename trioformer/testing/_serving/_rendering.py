@@ -125,7 +125,7 @@ class Rendering:
 
     def _table(self, served: ServedKind, metadata: JSONObject, states: Iterable[Stored]) -> Iterator[bytes]:
         columns = columns_of(served)
-        definitions = [column.definition() for column in columns] if self._needs_columns else None
+        definitions = [column.definition for column in columns] if self._needs_columns else None
         self._needs_columns = False
         now = self._clock()
         head = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions}

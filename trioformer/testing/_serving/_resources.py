@@ -99,6 +99,15 @@ class ResourceRequest:
         name = self.record.query.get("fieldManager") or manager_of(self.record.user_agent)
         return Writer(name, self.record.subresource or "")
 
+    def options(self, fields: FieldCheck | None = None, *, is_applier: bool = False) -> WriteOptions:
+        """Return the arguments for a write.
+
+        Raises:
+            APIStatusError: The value of ``dryRun`` is not supported (400).
+        """
+        writer = attrs.evolve(self.writer, is_applier=is_applier)
+        return {"dry_run": self.dry_run, "writer": writer, "fields": fields}
+
     def field_check(self) -> FieldCheck:
         """Return the check for unknown and duplicate fields that the request specifies.
 
@@ -189,7 +198,7 @@ class Resources:
             body=partial(read_object, request, served.info.kind),
             patch=partial(read_patch, served, request.content_type, request.body),
             apply=apply,
-            options={"dry_run": request.dry_run, "writer": attrs.evolve(request.writer, is_applier=is_apply)},
+            options=request.options(is_applier=is_apply),
         )
         return attrs.evolve(response, encoding=rendering.accepted.encoding)
 
@@ -231,13 +240,19 @@ class Resources:
         # Both are for paths without a name, so never for a subresource; namespaced kinds also need the namespace.
         may_create = record.name is None and (record.namespace is not None or not served.info.namespaced)
         has_object = record.name is not None and (record.namespace is not None or not served.info.namespaced)
+        rendering = self._rendering(request, served)
         match record.verb:
             case "list":
-                return self._list(request, served)
+                options = ListOptions.parse(served, record.query)
+                return _page(rendering, served, list_page(self._registry.storage, served, request.namespace, options))
             case "get" if has_object:
-                return self._get(request, served)
+                minimum_revision(self._registry.storage, record.query.get("resourceVersion", ""))
+                return _one(rendering, served, self._registry.get(served, request.namespace, request.name))
             case "create" if may_create:
-                return self._create(request, served)
+                check_manager("CreateOptions", record.query)
+                fields = request.field_check()
+                obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
+                return self._create(request, served, rendering, obj, request.options(fields))
             case "update" if has_object:
                 check_manager("UpdateOptions", record.query)
                 fields = request.field_check()
@@ -245,91 +260,54 @@ class Resources:
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
                 is_missing = not self._registry.has(served, request.namespace, request.name)
                 if is_missing and request.part == "main" and served.is_created_by_updates:
-                    return self._create_by_update(request, served, obj, fields)
-                return self._update(request, served, lambda _: obj, fields)
+                    _forget_version(served, request, metadata_of(obj))
+                    return self._create(request, served, rendering, obj, request.options(fields))
+                return self._update(request, served, rendering, lambda _: obj, request.options(fields))
             case "patch" if has_object and request.content_type == APPLY:
-                return self._apply(request, served)
+                return self._apply(request, served, rendering)
             case "patch" if has_object:
                 check_manager("PatchOptions", record.query)
                 fields = request.field_check()
                 change = read_patch(served, request.content_type, request.body, fields)
-                return self._update(request, served, change, fields)
+                return self._update(request, served, rendering, change, request.options(fields))
             case "delete" if has_object and record.subresource is None:
-                return self._delete(request, served)
+                return self._delete(request, served, rendering)
             case "deletecollection" if may_create:
-                return self._delete_collection(request, served)
+                return self._delete_collection(request, served, rendering)
             case _:
                 raise status_error(405, details={})
 
-    def _list(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request, served)
-        options = ListOptions.parse(served, request.record.query)
-        page = list_page(self._registry.storage, served, request.namespace, options)
-        return _page(rendering, served, page)
-
-    def _get(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request, served)
-        minimum_revision(self._registry.storage, request.record.query.get("resourceVersion", ""))
-        return _one(rendering, served, self._registry.get(served, request.namespace, request.name))
-
-    def _create(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request, served)
-        check_manager("CreateOptions", request.record.query)
-        fields = request.field_check()
-        obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
-        stored = self._registry.create(
-            served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer, fields=fields
-        )
+    def _create(
+        self, request: ResourceRequest, served: ServedKind, rendering: Rendering, obj: JSONObject, options: WriteOptions
+    ) -> Response:
+        stored = self._registry.create(served, request.namespace, obj, **options)
         return _one(rendering, served, stored, code=201)
 
-    def _update(self, request: ResourceRequest, served: ServedKind, change: Change, fields: FieldCheck) -> Response:
-        rendering = self._rendering(request, served)
+    def _update(
+        self, request: ResourceRequest, served: ServedKind, rendering: Rendering, change: Change, options: WriteOptions
+    ) -> Response:
         part: Part = request.part
-        stored = self._registry.update(
-            served,
-            request.namespace,
-            request.name,
-            change,
-            part=part,
-            dry_run=request.dry_run,
-            writer=request.writer,
-            fields=fields,
-        )
+        stored = self._registry.update(served, request.namespace, request.name, change, part=part, **options)
         return _one(rendering, served, stored)
 
-    def _create_by_update(
-        self, request: ResourceRequest, served: ServedKind, obj: JSONObject, fields: FieldCheck
-    ) -> Response:
-        rendering = self._rendering(request, served)
-        _forget_version(served, request, metadata_of(obj))
-        stored = self._registry.create(
-            served, request.namespace, obj, dry_run=request.dry_run, writer=request.writer, fields=fields
-        )
-        return _one(rendering, served, stored, code=201)
-
-    def _apply(self, request: ResourceRequest, served: ServedKind) -> Response:
+    def _apply(self, request: ResourceRequest, served: ServedKind, rendering: Rendering) -> Response:
         """Apply a configuration, which updates the object or creates it if it does not exist."""
-        rendering = self._rendering(request, served)
         check_manager("PatchOptions", request.record.query, is_apply=True)
         force, config = is_forced(request.record.query), read_config(request.body)
-        writer = attrs.evolve(request.writer, is_applier=True)
-        options: WriteOptions = {"dry_run": request.dry_run, "writer": writer}
+        options = request.options(is_applier=True)
 
         def applied(live: JSONObject | None) -> JSONObject:
-            return self._registry.tracker.apply(served, live, config, writer, force=force)
+            return self._registry.tracker.apply(served, live, config, options["writer"], force=force)
 
         if request.part != "main" or self._registry.has(served, request.namespace, request.name):
-            part: Part = request.part
-            stored = self._registry.update(served, request.namespace, request.name, applied, part=part, **options)
-            return _one(rendering, served, stored)
+            return self._update(request, served, rendering, applied, options)
         obj = applied(None)
         metadata = metadata_of(obj)
         self._registry.check_location(served, request.namespace, request.name, metadata)
         _forget_version(served, request, metadata)
-        return _one(rendering, served, self._registry.create(served, request.namespace, obj, **options), code=201)
+        return self._create(request, served, rendering, obj, options)
 
-    def _delete(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request, served)
+    def _delete(self, request: ResourceRequest, served: ServedKind, rendering: Rendering) -> Response:
         options = _delete_options(request, served)
         deletion = self._registry.delete(
             served,
@@ -345,8 +323,7 @@ class Resources:
             return json_response(status, encoding=rendering.accepted.encoding)
         return _one(rendering, served, deletion.last)
 
-    def _delete_collection(self, request: ResourceRequest, served: ServedKind) -> Response:
-        rendering = self._rendering(request, served)
+    def _delete_collection(self, request: ResourceRequest, served: ServedKind, rendering: Rendering) -> Response:
         options = ListOptions.parse(served, request.record.query)
         # The response is the list before the deletion; it does not show whether an object waits for finalizers.
         page = list_page(self._registry.storage, served, request.namespace, options)

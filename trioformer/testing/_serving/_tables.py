@@ -31,28 +31,10 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", r
 class Column:
     """A column of a Table."""
 
-    name: str
-    """The heading, as kube-apiserver spells it."""
+    definition: JSONObject
+    """The ``TableColumnDefinition``."""
     cell: Callable[[JSONObject, datetime], Cell | None]
     """Returns the cell of an object at the current time."""
-    type: str = "string"
-    """``string`` or ``integer``."""
-    format: str = ""
-    """``name`` for the column that names the object."""
-    priority: int = 0
-    """1 for a column that only ``-o wide`` shows."""
-    description: str = ""
-    """The description."""
-
-    def definition(self) -> JSONObject:
-        """Return the column as a ``TableColumnDefinition``."""
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": self.description,
-            "priority": self.priority,
-        }
 
 
 def cell_of(column: Column, obj: JSONObject, now: datetime) -> Cell | None:
@@ -87,9 +69,7 @@ def _builtin_columns() -> dict[str, tuple[Column, ...]]:
     for line in Path(__file__).with_name("columns.txt").read_text("utf-8").splitlines():
         resource, definitions = line.split(" ", 1)
         cells = cells_of(resource)
-        columns[resource] = tuple(
-            Column(cell=cells.get(one["name"], _no_cell), **one) for one in decode(definitions.encode())
-        )
+        columns[resource] = tuple(Column(one, cells.get(one["name"], _no_cell)) for one in decode(definitions.encode()))
     return columns
 
 
@@ -106,14 +86,10 @@ def _custom_column(definition: Mapping[str, Any]) -> Column:
         found = [] if steps is None else find_all(obj, steps)
         return _custom_cell(found[0], kind, now) if found else None
 
-    return Column(
-        definition["name"],
-        cell,
-        type=kind,
-        format=definition.get("format") or "",
-        priority=definition.get("priority") or 0,
-        description=definition.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
-    )
+    shown = {"name": definition["name"], "type": kind, "format": "", "priority": 0}
+    given = {key: definition[key] for key in ("format", "priority", "description") if definition.get(key)}
+    description = f"Custom resource definition column (in JSONPath format): {path}"
+    return Column({"description": description, **shown, **given}, cell)
 
 
 def _custom_cell(value: object, kind: str, now: datetime) -> Cell | None:

@@ -76,6 +76,7 @@ class WriteOptions(TypedDict):
 
     dry_run: bool
     writer: Writer
+    fields: FieldCheck | None
 
 
 def decoded(stored: Stored) -> JSONObject:
