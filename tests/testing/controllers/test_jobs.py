@@ -16,7 +16,6 @@ def test_a_job_completes_when_create_returns() -> None:
     assert condition(server, "jobs", "sum", "Complete") == "CompletionsReached"
     assert "completionTime" in found
     assert len(pods(server)) == 3
-    assert not any(pod["metadata"].get("finalizers") for pod in pods(server))
 
 
 async def test_parallelism_limits_the_active_pods(nursery: trio.Nursery, autojump_clock: object) -> None:
@@ -72,18 +71,6 @@ def test_a_suspended_job_has_no_pods_until_it_is_resumed() -> None:
     server.patch("jobs", "sum", {"spec": {"suspend": False}})
     assert condition(server, "jobs", "sum", "Complete") is not None
     assert condition(server, "jobs", "sum", "Suspended") == "JobResumed"
-
-
-def test_restarts_count_as_failures_of_a_job_that_restarts_containers() -> None:
-    server = APIServer(controllers=True, run_pod=lambda _, script: script.start())
-    job = workload("Job", "sum", backoffLimit=2)
-    job["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
-    server.create(job)
-    pod = server.script_pod(pods(server)[0]["metadata"]["name"])
-    pod.restart()
-    assert condition(server, "jobs", "sum", "Failed") is None
-    pod.restart()
-    assert condition(server, "jobs", "sum", "Failed") == "BackoffLimitExceeded"
 
 
 def test_a_job_of_another_controller_is_left_alone() -> None:

@@ -1,6 +1,6 @@
 """Controllers in virtual time: a small part of kube-controller-manager, kube-scheduler and kubelet.
 
-Each controller is a function that takes the :class:`Cluster` and the namespace and name of an object, and takes the
+Each controller is a function that takes the :class:`Cluster` and an object that is not being deleted, and takes the
 next steps towards the desired state of this object.  The functions are called at the end of each write that concerns
 the object, until nothing changes any more.
 
@@ -45,5 +45,5 @@ def start_controllers(registry: Registry, run_pod: RunPod) -> Cluster:
     status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": "v1.36.3"}}
     metadata = {"name": "node-1", "labels": {"kubernetes.io/hostname": "node-1"}}
     node = cluster.create("Node", "", {"metadata": metadata, "status": status})
-    cluster.write("Node", node, spec={})  # without the taint of new nodes, which are not ready
+    cluster.write(node, spec={})  # without the taint of new nodes, which are not ready
     return cluster

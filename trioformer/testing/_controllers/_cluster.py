@@ -30,8 +30,10 @@ logger = logging.getLogger("trioformer.testing")
 
 _VERSIONS: Final = ("v1", "apps/v1", "batch/v1", "discovery.k8s.io/v1", "policy/v1")
 """The API versions of the kinds that the controllers use."""
-_ADOPTERS: Final = {"Pod": ("ReplicaSet", "StatefulSet", "Job"), "ReplicaSet": ("Deployment",)}
-"""The kinds whose objects are checked after a change of an object without a controller."""
+_SELECTING: Final = {"Pod": ("Service", "PodDisruptionBudget"), "Node": ("Pod",)}
+"""The kinds whose objects are checked after a change of an object."""
+_ADOPTING: Final = {"Pod": ("ReplicaSet", "StatefulSet", "Job"), "ReplicaSet": ("Deployment",)}
+"""The kinds whose objects are also checked if the object has no controller."""
 _MAX_CHECKS: Final = 3_000
 """How often an object may be checked after one write.  If this is exceeded, the writes would never end."""
 _MANAGER: Final = Writer("kube-controller-manager", writes_all=True)
@@ -39,7 +41,18 @@ _metadata_of: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadat
 
 Key: TypeAlias = tuple[str, str, str]
 """The kind, namespace and name of an object."""
-Reconcile: TypeAlias = Callable[["Cluster", str, str], None]
+Reconcile: TypeAlias = Callable[["Cluster", JSONObject], None]
+
+
+def controller_of(obj: JSONObject) -> JSONObject:
+    """Return the owner reference of an object's controller, or an empty dict."""
+    return next((owner for owner in obj["metadata"].get("ownerReferences") or () if owner.get("controller")), {})
+
+
+def owner_reference(owner: JSONObject) -> JSONObject:
+    """Return the owner reference of an object that ``owner`` controls."""
+    names = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"]}
+    return {**names, "uid": owner["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
 
 
 @final
@@ -77,12 +90,10 @@ class Cluster:
 
     def _note(self, kind: str, stored: Stored) -> None:
         self.check(kind, stored.namespace, stored.name)
-        metadata: JSONObject = decode(_metadata_of(b"{" + stored.body)[0])
-        controllers = [owner for owner in metadata.get("ownerReferences") or () if owner.get("controller")]
-        for owner in controllers:
+        owner = controller_of({"metadata": decode(_metadata_of(b"{" + stored.body)[0])})
+        if owner:
             self.check(owner["kind"], stored.namespace, owner["name"])
-        others = {"Pod": ["Service", "PodDisruptionBudget"], "Node": ["Pod"]}.get(kind, [])
-        for other in (*others, *(() if controllers else _ADOPTERS.get(kind, ()))):
+        for other in (*_SELECTING.get(kind, ()), *(() if owner else _ADOPTING.get(kind, ()))):
             for each in self._stored(other, stored.namespace):
                 self.check(other, each.namespace, each.name)
 
@@ -103,7 +114,8 @@ class Cluster:
         checks: Counter[Key] = Counter()
         try:
             while self._queue or self._collector.step():
-                for key in tuple(self._queue)[:1]:
+                if self._queue:
+                    key = next(iter(self._queue))
                     del self._queue[key]
                     checks[key] += 1
                     if checks[key] > _MAX_CHECKS:
@@ -116,7 +128,9 @@ class Cluster:
 
     def _reconcile(self, kind: str, namespace: str, name: str) -> None:
         try:
-            self._reconcilers[kind](self, namespace, name)
+            obj = self.get(kind, namespace, name)
+            if obj is not None and "deletionTimestamp" not in obj["metadata"]:
+                self._reconcilers[kind](self, obj)
         except (APIStatusError, SelectorError) as exc:
             # The next change that concerns the object triggers another attempt.
             logger.warning("a controller cannot reconcile %s %s/%s: %s", kind, namespace, name, exc)
@@ -126,10 +140,10 @@ class Cluster:
         heapq.heappush(self._delayed, (self.now + timedelta(seconds=seconds), next(self._numbers), call))
         self._has_delayed.set()
 
-    def check_later(self, seconds: float, kind: str, obj: JSONObject) -> None:
+    def check_later(self, seconds: float, obj: JSONObject) -> None:
         """Check an object after a delay."""
-        namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
-        self.later(seconds, lambda: self.check(kind, namespace, name))
+        key = (obj["kind"], obj["metadata"]["namespace"], obj["metadata"]["name"])
+        self.later(seconds, lambda: self.check(*key))
 
     async def run(self) -> None:
         """Call the functions whose delay has passed, until cancelled."""
@@ -160,17 +174,16 @@ class Cluster:
         """Return how long it is until some seconds after a timestamp."""
         return (datetime.fromisoformat(start) + timedelta(seconds=seconds) - self.now).total_seconds()
 
-    def controls(self, kind: str | None) -> bool:
-        """Return whether the controllers know a kind."""
-        return kind in self._kinds
-
     def get(self, kind: str, namespace: str, name: str) -> JSONObject | None:
         """Return a copy of an object, or None."""
         stored = self.registry.storage.get(self._kinds[kind].resource, f"{namespace}/{name}" if namespace else name)
         return None if stored is None else self._decoded(kind, stored)
 
     def _decoded(self, kind: str, stored: Stored) -> JSONObject:
-        return {**({"spec": {}, "status": {}} if self._kinds[kind].has_status else {}), **decoded(stored)}
+        """Return a copy of an object with its kind, and if it has a status, with a spec and a status."""
+        served = self._kinds[kind]
+        names = {"apiVersion": served.info.api_version, "kind": kind}
+        return {**names, **({"spec": {}, "status": {}} if served.has_status else {}), **decoded(stored)}
 
     def _stored(self, kind: str, namespace: str) -> list[Stored]:
         return self.registry.storage.snapshot(self._kinds[kind].resource, f"{namespace}/" if namespace else "")
@@ -187,26 +200,26 @@ class Cluster:
         stored = self.registry.create(self._kinds[kind], namespace, given, part="whole", writer=_MANAGER)
         return self._decoded(kind, stored)
 
-    def write(self, kind: str, obj: JSONObject, *, part: Part = "whole", **changes: object) -> None:
+    def create_owned(self, kind: str, owner: JSONObject, metadata: JSONObject, **content: object) -> JSONObject:
+        """Create an object that another object in the namespace controls."""
+        owned = {"generateName": f"{owner['metadata']['name']}-", "ownerReferences": [owner_reference(owner)]}
+        return self.create(kind, owner["metadata"]["namespace"], {"metadata": {**owned, **metadata}, **content})
+
+    def write(self, obj: JSONObject, *, part: Part = "whole", **changes: object) -> None:
         """Write a changed copy of an object.  Nothing is written if the object has not changed."""
-        given = {"apiVersion": self._kinds[kind].info.api_version, "kind": kind, **obj, **changes}
-        namespace, name = obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+        given, metadata = {**obj, **changes}, obj["metadata"]
 
         def changed(current: JSONObject) -> JSONObject:
             version = current["metadata"]["resourceVersion"]
             return {**given, "metadata": {**given["metadata"], "resourceVersion": version}}
 
-        self.registry.update(self._kinds[kind], namespace, name, changed, part=part, writer=_MANAGER)
+        served = self._kinds[obj["kind"]]
+        self.registry.update(
+            served, metadata.get("namespace", ""), metadata["name"], changed, part=part, writer=_MANAGER
+        )
 
-    def delete(self, kind: str, obj: JSONObject) -> None:
+    def delete(self, obj: JSONObject) -> None:
         """Delete an object, unless it is already being deleted."""
-        metadata = obj["metadata"]
+        metadata, served = obj["metadata"], self._kinds[obj["kind"]]
         if "deletionTimestamp" not in metadata:
-            self.registry.delete(
-                self._kinds[kind], metadata.get("namespace", ""), metadata["name"], policy="Background"
-            )
-
-    def owner_reference(self, kind: str, owner: JSONObject) -> JSONObject:
-        """Return the owner reference of an object that ``owner`` controls."""
-        names = {"apiVersion": self._kinds[kind].info.api_version, "kind": kind, "name": owner["metadata"]["name"]}
-        return {**names, "uid": owner["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
+            self.registry.delete(served, metadata.get("namespace", ""), metadata["name"], policy="Background")

@@ -11,7 +11,7 @@ from typing import Final
 from .._storage._metadata import json_equal
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import claim, counts, find_condition, hash_of, replicas_of, scaled, with_condition
+from ._objects import claim, find_condition, hash_of, replicas_of, scaled, with_condition
 
 _HASH: Final = "pod-template-hash"
 _PREFIX: Final = "deployment.kubernetes.io/"
@@ -19,12 +19,13 @@ _REVISION: Final = f"{_PREFIX}revision"
 _HISTORY: Final = f"{_PREFIX}revision-history"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _UNLIMITED: Final = 2**31 - 1
+_SHOWN: Final = ("replicas", "terminatingReplicas")
+"""The numbers of a status that are shown if they are 0."""
 
 
-def reconcile_deployment(cluster: Cluster, namespace: str, name: str) -> None:
+def reconcile_deployment(cluster: Cluster, found: JSONObject) -> None:
     """Create, scale and delete ReplicaSets, and sum them up."""
-    found = cluster.get("Deployment", namespace, name)
-    if found is not None and found["spec"].get("selector"):
+    if found["spec"].get("selector"):
         _Rollout(cluster, found).run()
 
 
@@ -53,7 +54,7 @@ class _Rollout:
 
     def __init__(self, cluster: Cluster, found: JSONObject) -> None:
         self.cluster, self.found, self.spec, self.replicas = cluster, found, found["spec"], replicas_of(found)
-        self.all = sorted(claim(cluster, "Deployment", found, "ReplicaSet"), key=_revision_of)
+        self.all = sorted(claim(cluster, found, "ReplicaSet"), key=_revision_of)
         wanted = _template_of(found)
         self.new = next((one for one in self.all if json_equal(_template_of(one), wanted)), None)
         self.old = [one for one in self.all if one is not self.new]
@@ -65,50 +66,37 @@ class _Rollout:
             self.surge = scaled(limits.get("maxSurge", "25%"), self.replicas, rounds_up=True)
             allowed = scaled(limits.get("maxUnavailable", "25%"), self.replicas, rounds_up=False)
             self.unavailable = min(allowed or int(not self.surge), self.replicas)
-        seconds = self.spec.get("progressDeadlineSeconds", 600)
-        self.deadline = None if seconds == _UNLIMITED else seconds
-        self.conditions: list[JSONObject] = list(found["status"].get("conditions") or ())
-        self.progress = find_condition(self.conditions, "Progressing").get("reason")
+        self.conditions: list[JSONObject] = found["status"].get("conditions") or []
 
     def run(self) -> None:
         must_wait = not self.is_rolling and any(replicas_of(one) or _total([one], "replicas") for one in self.old)
-        estimates = False
-        if self.new is not None and self._update_revision(self.new):
-            return  # the changed object is checked again
-        if "deletionTimestamp" in self.found["metadata"]:
-            pass
-        elif self.spec.get("paused") or self._was_scaled():
-            self._scale()
-        elif self.new is None and not must_wait:
+        is_held = self.spec.get("paused") or self._was_scaled()
+        if self.new is not None:
+            self._update(self.new)
+        elif not is_held and not must_wait:
             self._create()
-            return
-        else:
-            estimates = True
-            for one in self.old if must_wait else ():
+        if is_held:
+            self._scale()
+        elif must_wait:
+            for one in self.old:
                 self._resize(one, 0)
-            if self.new is not None and not must_wait:
-                self._step(self.new)
-            self._clean_up()
-        self._write_status(estimates=estimates)
+        elif self.new is not None:
+            self._step(self.new)
+        self._clean_up()
+        self._write_status(estimates=not is_held)
 
     # --- ReplicaSets --------------------------------------------------------------------------------------------------
 
-    def _update_revision(self, new: JSONObject) -> bool:
-        """Copy annotations to the new ReplicaSet and its revision back; returns whether an object has changed."""
-        before, ready = _annotations_of(new), self.spec.get("minReadySeconds")
+    def _update(self, new: JSONObject) -> None:
+        """Copy the annotations of the Deployment to the new ReplicaSet, and number its revision."""
+        before = _annotations_of(new)
         after = {**before, **self._annotations()}
-        if _revision_of(new) < self.revision:
+        if (revision := _revision_of(new)) < self.revision:
             after[_REVISION] = str(self.revision)
-            if _REVISION in before:
-                after[_HISTORY] = ",".join(filter(None, [before.get(_HISTORY), before[_REVISION]]))
-        if after != before or new["spec"].get("minReadySeconds") != ready:
-            new["metadata"]["annotations"], new["spec"]["minReadySeconds"] = after, ready
-            self.cluster.write("ReplicaSet", new)
-        elif _annotations_of(self.found).get(_REVISION) != after[_REVISION]:
-            self._write_progress("FoundNewReplicaSet", f'Found new replica set "{new["metadata"]["name"]}"')
-        else:
-            return False
-        return True
+            after[_HISTORY] = ",".join(filter(None, [before.get(_HISTORY), str(revision or "")])) or None
+        new["metadata"]["annotations"], new["spec"]["minReadySeconds"] = after, self.spec.get("minReadySeconds")
+        self.cluster.write(new)
+        self._start("FoundNewReplicaSet", f'Found new replica set "{new["metadata"]["name"]}"')
 
     def _annotations(self) -> JSONObject:
         given = _annotations_of(self.found).items()
@@ -120,20 +108,21 @@ class _Rollout:
 
     def _create(self) -> None:
         """Create the ReplicaSet of the current template."""
-        template, metadata, selector = _template_of(self.found), self.found["metadata"], self.spec["selector"]
+        template, selector = _template_of(self.found), self.spec["selector"]
         label = {_HASH: hash_of(template)}
-        name, labels = f"{metadata['name']}-{label[_HASH]}", {**template["metadata"]["labels"], **label}
+        name, labels = f"{self.found['metadata']['name']}-{label[_HASH]}", {**template["metadata"]["labels"], **label}
         annotations = {**self._annotations(), **self._size_annotations(), _REVISION: str(self.revision)}
-        owners = [self.cluster.owner_reference("Deployment", self.found)]
-        names = {"name": name, "labels": labels, "annotations": annotations, "ownerReferences": owners}
         spec = {
             "replicas": self._new_size(0),
             "minReadySeconds": self.spec.get("minReadySeconds"),
             "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **label}},
             "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
         }
-        self.cluster.create("ReplicaSet", metadata["namespace"], {"metadata": names, "spec": spec})
-        self._write_progress("NewReplicaSetCreated", f'Created new replica set "{name}"')
+        names = {"generateName": None, "name": name, "labels": labels, "annotations": annotations}
+        self.new = self.cluster.create_owned("ReplicaSet", self.found, names, spec=spec)
+        self.all.append(self.new)
+        self.conditions = [one for one in self.conditions if one["type"] != "Progressing"]
+        self._start("NewReplicaSetCreated", f'Created new replica set "{name}"')
 
     def _new_size(self, size: int) -> int:
         """Return the next size of the new ReplicaSet."""
@@ -147,7 +136,7 @@ class _Rollout:
         if self._is_complete(self.found["status"]):
             empty = [one for one in self.old if not replicas_of(one) and not _total([one], "replicas")]
             for one in empty[: max(len(self.old) - self.spec.get("revisionHistoryLimit", 10), 0)]:
-                self.cluster.delete("ReplicaSet", one)
+                self.cluster.delete(one)
 
     def _resize(self, replica_set: JSONObject, size: int, *, always: bool = False) -> bool:
         """Set the size of a ReplicaSet; returns whether it has changed."""
@@ -155,7 +144,7 @@ class _Rollout:
             return False
         replica_set["metadata"]["annotations"] = {**_annotations_of(replica_set), **self._size_annotations()}
         replica_set["spec"]["replicas"] = size
-        self.cluster.write("ReplicaSet", replica_set)
+        self.cluster.write(replica_set)
         return True
 
     def _was_scaled(self) -> bool:
@@ -199,65 +188,70 @@ class _Rollout:
 
     def _set_condition(self, kind: str, status: str, reason: str, message: str, *, renews: bool = False) -> None:
         """Set a condition.  If its status and reason are the same as before, it changes only with ``renews``."""
-        old, now = find_condition(self.conditions, kind), self.cluster.timestamp
+        old = find_condition(self.conditions, kind)
         if renews or (old.get("status"), old.get("reason")) != (status, reason):
-            since = old["lastTransitionTime"] if old.get("status") == status else now
-            new = {"type": kind, "status": status, "lastUpdateTime": now, "lastTransitionTime": since}
-            self.conditions = with_condition(self.conditions, {**new, "reason": reason, "message": message})
+            new = {"type": kind, "status": status, "reason": reason, "message": message}
+            new["lastUpdateTime"] = self.cluster.timestamp
+            self.conditions = with_condition(self.cluster, self.conditions, new)
 
-    def _write_progress(self, reason: str, message: str) -> None:
-        """Write the revision, and the condition of a rollout that begins."""
-        if self.deadline is not None and (self.new is None or self.progress is None):
+    def _start(self, reason: str, message: str) -> None:
+        """Set the condition of a rollout that begins."""
+        if self._deadline() is not None and not find_condition(self.conditions, "Progressing"):
             self._set_condition("Progressing", "True", reason, message)
-        revision = str(self.revision) if self.new is None else _annotations_of(self.new)[_REVISION]
-        self.found["metadata"]["annotations"] = {**_annotations_of(self.found), _REVISION: revision}
-        self.cluster.write("Deployment", self.found, status={**self.found["status"], "conditions": self.conditions})
+
+    def _deadline(self) -> int | None:
+        seconds: int = self.spec.get("progressDeadlineSeconds", 600)
+        return None if seconds == _UNLIMITED else seconds
 
     def _is_complete(self, status: JSONObject) -> bool:
-        numbers = {status.get(key, 0) for key in ("replicas", "updatedReplicas", "availableReplicas")}
+        numbers = {status.get(key) or 0 for key in ("replicas", "updatedReplicas", "availableReplicas")}
         return numbers == {self.replicas} and status.get("observedGeneration") == self.found["metadata"]["generation"]
 
     def _write_status(self, *, estimates: bool) -> None:
         ready = _total(self.all, "availableReplicas")
-        status = counts(
-            observedGeneration=self.found["metadata"]["generation"],
-            replicas=_total(self.all, "replicas"),
-            updatedReplicas=0 if self.new is None else _total([self.new], "replicas"),
-            readyReplicas=_total(self.all, "readyReplicas"),
-            availableReplicas=ready,
-            unavailableReplicas=max(sum(map(replicas_of, self.all)) - ready, 0),
-            terminatingReplicas=0,
-        )
+        status = {
+            "observedGeneration": self.found["metadata"]["generation"],
+            "replicas": _total(self.all, "replicas"),
+            "updatedReplicas": 0 if self.new is None else _total([self.new], "replicas"),
+            "readyReplicas": _total(self.all, "readyReplicas"),
+            "availableReplicas": ready,
+            "unavailableReplicas": max(sum(map(replicas_of, self.all)) - ready, 0),
+            "terminatingReplicas": 0,
+        }
         if ready >= self.replicas - self.unavailable:
             self._set_condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
         else:
             message = "Deployment does not have minimum availability."
             self._set_condition("Available", "False", "MinimumReplicasUnavailable", message)
-        is_done = status["replicas"] == status.get("updatedReplicas", 0) and self.progress == "NewReplicaSetAvailable"
-        if estimates and self.deadline is not None and not is_done:
-            self._estimate(status, self.deadline)
-        if (collisions := self.found["status"].get("collisionCount")) is not None:
-            status["collisionCount"] = collisions
-        self.cluster.write("Deployment", self.found, status={**status, "conditions": self.conditions})
+        if estimates and (deadline := self._deadline()) is not None:
+            self._estimate(status, deadline)
+        if self.new is not None:
+            annotations = {**_annotations_of(self.found), _REVISION: _annotations_of(self.new)[_REVISION]}
+            self.found["metadata"]["annotations"] = annotations
+        kept = {"collisionCount": self.found["status"].get("collisionCount"), "conditions": self.conditions}
+        status = {key: number or (0 if key in _SHOWN else None) for key, number in status.items()}
+        self.cluster.write(self.found, status={**status, **kept})
 
     def _estimate(self, status: JSONObject, deadline: float) -> None:
         """Set the condition of the progress."""
         kind, one = ("Deployment", self.found) if self.new is None else ("ReplicaSet", self.new)
-        who = f'{kind} "{one["metadata"]["name"]}"'
-        old = find_condition(self.conditions, "Progressing")
+        who, old = f'{kind} "{one["metadata"]["name"]}"', find_condition(self.conditions, "Progressing")
+        before, reason = self.found["status"], old.get("reason")
+        if status["replicas"] == status["updatedReplicas"] and reason == "NewReplicaSetAvailable":
+            return
+        grown = any(
+            status[key] > before.get(key, 0) for key in ("updatedReplicas", "readyReplicas", "availableReplicas")
+        )
+        shrunk = status["replicas"] - status["updatedReplicas"] < before.get("replicas", 0) - before.get(
+            "updatedReplicas", 0
+        )
         if self._is_complete(status):
             self._set_condition("Progressing", "True", "NewReplicaSetAvailable", f"{who} has successfully progressed.")
-        elif self._has_progressed(self.found["status"], status):
+        elif grown or shrunk:
             self._set_condition("Progressing", "True", "ReplicaSetUpdated", f"{who} is progressing.", renews=True)
-        elif old and self.progress not in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
+        elif old and reason not in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
             if (wait := self.cluster.seconds_until(old["lastUpdateTime"], deadline)) < 0:
                 message = f"{who} has timed out progressing."
                 self._set_condition("Progressing", "False", "ProgressDeadlineExceeded", message)
             else:
-                self.cluster.check_later(wait + 1, "Deployment", self.found)
-
-    @staticmethod
-    def _has_progressed(before: JSONObject, after: JSONObject) -> bool:
-        old, new = (one.get("replicas", 0) - one.get("updatedReplicas", 0) for one in (before, after))
-        grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
-        return new < old or any(after.get(key, 0) > before.get(key, 0) for key in grown)
+                self.cluster.check_later(wait + 1, self.found)

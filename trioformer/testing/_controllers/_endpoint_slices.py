@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from .._storage._storage import JSONObject
-from ._cluster import Cluster
-from ._objects import controller_of, phase_of, pods_in, ready_since
+from ._cluster import Cluster, controller_of
+from ._objects import phase_of, pods_in, ready_since
 
 
-def reconcile_service(cluster: Cluster, namespace: str, name: str) -> None:
+def reconcile_service(cluster: Cluster, service: JSONObject) -> None:
     """Write the EndpointSlice of a Service with a selector."""
-    service = cluster.get("Service", namespace, name) or {"spec": {}}
-    selector = service["spec"].get("selector")
+    selector, metadata = service["spec"].get("selector"), service["metadata"]
     if not selector or service["spec"].get("type") == "ExternalName":
         return
-    running = [pod for pod in pods_in(cluster, namespace, {"matchLabels": selector}) if pod["status"].get("podIP")]
-    pods = [pod for pod in running if phase_of(pod) not in ("Succeeded", "Failed")]
+    selected = pods_in(cluster, metadata["namespace"], {"matchLabels": selector})
+    pods = [pod for pod in selected if pod["status"].get("podIP") and phase_of(pod) not in ("Succeeded", "Failed")]
     labels = {
-        **(service["metadata"].get("labels") or {}),
-        "kubernetes.io/service-name": name,
+        **(metadata.get("labels") or {}),
+        "kubernetes.io/service-name": metadata["name"],
         "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
         **({"service.kubernetes.io/headless": ""} if service["spec"].get("clusterIP") == "None" else {}),
     }
     ports = _ports(service, pods[0]) if pods else []
     content = {"ports": ports, "endpoints": [_endpoint(service, pod) for pod in pods]}
-    for one in cluster.list("EndpointSlice", namespace):
-        if controller_of(one).get("uid") == service["metadata"]["uid"]:
-            cluster.write("EndpointSlice", {**one, **content}, metadata={**one["metadata"], "labels": labels})
+    for one in cluster.list("EndpointSlice", metadata["namespace"]):
+        if controller_of(one).get("uid") == metadata["uid"]:
+            cluster.write({**one, **content}, metadata={**one["metadata"], "labels": labels})
             return
-    owners = [cluster.owner_reference("Service", service)]
-    metadata = {"generateName": f"{name}-", "labels": labels, "ownerReferences": owners}
-    cluster.create("EndpointSlice", namespace, {"metadata": metadata, "addressType": "IPv4", **content})
+    cluster.create_owned("EndpointSlice", service, {"labels": labels}, addressType="IPv4", **content)
 
 
 def _ports(service: JSONObject, pod: JSONObject) -> list[JSONObject]:

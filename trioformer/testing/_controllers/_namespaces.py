@@ -26,9 +26,9 @@ _OBJECTS: Final[dict[str, JSONObject]] = {
 }
 
 
-def reconcile_namespace(cluster: Cluster, _: str, name: str) -> None:
+def reconcile_namespace(cluster: Cluster, namespace: JSONObject) -> None:
     """Create what a namespace lacks."""
-    namespace = cluster.get("Namespace", "", name)
-    for kind, obj in _OBJECTS.items() if namespace and "deletionTimestamp" not in namespace["metadata"] else ():
+    name = namespace["metadata"]["name"]
+    for kind, obj in _OBJECTS.items():
         if cluster.get(kind, name, obj["metadata"]["name"]) is None:
             cluster.create(kind, name, obj)

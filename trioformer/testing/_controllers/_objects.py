@@ -10,31 +10,25 @@ from typing import Any, Final
 from ...models._internal import dumps
 from .._storage._selection import selector_in
 from .._storage._storage import JSONObject
-from ._cluster import Cluster
+from ._cluster import Cluster, controller_of, owner_reference
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def controller_of(obj: JSONObject) -> JSONObject:
-    """Return the owner reference of an object's controller, or an empty dict."""
-    return next((owner for owner in obj["metadata"].get("ownerReferences") or () if owner.get("controller")), {})
-
-
-def claim(cluster: Cluster, kind: str, owner: JSONObject, dependents: str) -> list[JSONObject]:
+def claim(cluster: Cluster, owner: JSONObject, kind: str) -> list[JSONObject]:
     """Return the objects that an owner controls, and adopt or release objects as its selector requires."""
-    metadata, claimed = owner["metadata"], []
-    selector = owner["spec"].get("selector") or {}
-    for obj in cluster.list(dependents, metadata["namespace"]) if any(selector.values()) else ():
-        controller, given = controller_of(obj).get("uid"), obj["metadata"]
-        is_matching = selector_in(selector).matches(given.get("labels") or {})
-        if controller == metadata["uid"] and not is_matching and "deletionTimestamp" not in metadata:
-            given["ownerReferences"] = [one for one in given["ownerReferences"] if one["uid"] != controller]
-            cluster.write(dependents, obj)
-        elif controller is None and is_matching and not {"deletionTimestamp"} & {*metadata, *given}:
-            given["ownerReferences"] = [*(given.get("ownerReferences") or ()), cluster.owner_reference(kind, owner)]
-            cluster.write(dependents, obj)
+    uid, selector, claimed = owner["metadata"]["uid"], selector_in(owner["spec"]["selector"]), []
+    for obj in cluster.list(kind, owner["metadata"]["namespace"]):
+        controller, metadata = controller_of(obj).get("uid"), obj["metadata"]
+        is_matching = selector.matches(metadata.get("labels") or {})
+        if controller == uid and not is_matching:
+            metadata["ownerReferences"] = [one for one in metadata["ownerReferences"] if one["uid"] != uid]
+            cluster.write(obj)
+        elif controller is None and is_matching and "deletionTimestamp" not in metadata:
+            metadata["ownerReferences"] = [*(metadata.get("ownerReferences") or ()), owner_reference(owner)]
+            cluster.write(obj)
             claimed.append(obj)
-        elif controller == metadata["uid"]:
+        elif controller == uid:
             claimed.append(obj)
     return claimed
 
@@ -45,12 +39,34 @@ def pods_in(cluster: Cluster, namespace: str, selector: JSONObject) -> list[JSON
     return [pod for pod in cluster.list("Pod", namespace) if matches(pod["metadata"].get("labels") or {})]
 
 
-def pod_of(cluster: Cluster, kind: str, owner: JSONObject, template: JSONObject) -> JSONObject:
-    """Return a new pod of an owner with a template."""
-    given, owners = template.get("metadata") or {}, [cluster.owner_reference(kind, owner)]
-    metadata = {key: given.get(key) for key in ("labels", "annotations", "finalizers")}
-    names = {"generateName": owner["metadata"]["name"] + "-", "ownerReferences": owners}
-    return {"metadata": {**metadata, **names}, "spec": {**(template.get("spec") or {})}}
+def create_pod(
+    cluster: Cluster, owner: JSONObject, template: JSONObject, metadata: JSONObject, **spec: object
+) -> JSONObject:
+    """Create a pod of an owner with a template and other fields of the metadata and the spec."""
+    given = template.get("metadata") or {}
+    copied = {key: given.get(key) for key in ("labels", "annotations", "finalizers")}
+    return cluster.create_owned("Pod", owner, {**copied, **metadata}, spec={**(template.get("spec") or {}), **spec})
+
+
+def scale_pods(cluster: Cluster, owner: JSONObject, pods: list[JSONObject], count: int) -> list[JSONObject]:
+    """Delete or create pods of an owner; returns the pods that then exist.
+
+    The least useful pods are deleted first, and among equals, the newest.
+    """
+    ranked = pods[::-1]
+    ranked.sort(key=_deletion_rank)
+    surplus = ranked[: max(len(pods) - count, 0)]
+    for pod in surplus:
+        cluster.delete(pod)
+    template = owner["spec"].get("template") or {}
+    created = [create_pod(cluster, owner, template, {}) for _ in range(count - len(pods))]
+    return [*(pod for pod in pods if pod not in surplus), *created]
+
+
+def _deletion_rank(pod: JSONObject) -> tuple[Any, ...]:
+    """Return a key that is the lower, the sooner a pod should be deleted."""
+    cost = (pod["metadata"].get("annotations") or {}).get("controller.kubernetes.io/pod-deletion-cost", "0")
+    return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running", ready_since(pod) is not None, int(cost)
 
 
 def hash_of(value: object) -> str:
@@ -86,9 +102,13 @@ def find_condition(conditions: Iterable[JSONObject] | None, kind: str) -> JSONOb
     return next((one for one in conditions or () if one["type"] == kind), {})
 
 
-def with_condition(conditions: Iterable[JSONObject] | None, new: JSONObject) -> list[JSONObject]:
-    """Return conditions in which a new one replaces the condition of its type."""
-    return [*(one for one in conditions or () if one["type"] != new["type"]), new]
+def with_condition(cluster: Cluster, conditions: Iterable[JSONObject] | None, new: JSONObject) -> list[JSONObject]:
+    """Return conditions with a new one, which replaces the condition of its type if it differs from it."""
+    old = find_condition(conditions, new["type"])
+    if new.items() <= old.items():
+        return list(conditions or ())
+    since = old["lastTransitionTime"] if old.get("status") == new["status"] else cluster.timestamp
+    return [*(one for one in conditions or () if one is not old), {"lastTransitionTime": since, **new}]
 
 
 def ready_since(pod: JSONObject) -> str | None:
@@ -98,32 +118,13 @@ def ready_since(pod: JSONObject) -> str | None:
     return condition.get("lastTransitionTime", pod["metadata"]["creationTimestamp"]) if is_ready else None
 
 
-def available(cluster: Cluster, kind: str, owner: JSONObject, pods: Iterable[JSONObject]) -> list[JSONObject]:
+def available(cluster: Cluster, owner: JSONObject, pods: Iterable[JSONObject]) -> list[JSONObject]:
     """Return the pods that have been ready for ``minReadySeconds``.  The owner is checked again for the others."""
     seconds, found = owner["spec"].get("minReadySeconds", 0), []
     for pod in pods:
         if (since := ready_since(pod)) is not None:
             if (wait := cluster.seconds_until(since, seconds)) > 0:
-                cluster.check_later(wait, kind, owner)
+                cluster.check_later(wait, owner)
             else:
                 found.append(pod)
     return found
-
-
-def deletion_rank(pod: JSONObject) -> tuple[Any, ...]:
-    """Return a key that is the lower, the sooner a pod should be deleted."""
-    since = ready_since(pod)
-    cost = (pod["metadata"].get("annotations") or {}).get("controller.kubernetes.io/pod-deletion-cost", "0")
-    return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running", since is not None, int(cost)
-
-
-def to_delete(pods: list[JSONObject], count: int) -> list[JSONObject]:
-    """Return the pods to delete: the least useful first, and among equals, the newest first."""
-    newest_first = pods[::-1]
-    newest_first.sort(key=deletion_rank)
-    return newest_first[: max(count, 0)]
-
-
-def counts(**numbers: int) -> JSONObject:
-    """Return the numbers of a status, without those that are omitted if they are 0."""
-    return {key: number for key, number in numbers.items() if number or key in ("replicas", "terminatingReplicas")}

@@ -26,15 +26,13 @@ class Nodes:
     """The uids of the pods that have been run."""
     _turns: itertools.count[int] = attrs.field(init=False, factory=itertools.count)
 
-    def reconcile_pod(self, cluster: Cluster, namespace: str, name: str) -> None:
+    def reconcile_pod(self, cluster: Cluster, pod: JSONObject) -> None:
         """Schedule a pod, or run it."""
-        pod = cluster.get("Pod", namespace, name)
-        if pod is None or "deletionTimestamp" in pod["metadata"] or phase_of(pod) != "Pending":
-            return
-        if not (node := pod["spec"].get("nodeName")):
+        node, uid = pod["spec"].get("nodeName"), pod["metadata"]["uid"]
+        if phase_of(pod) == "Pending" and not node:
             self._schedule(cluster, pod)
-        elif pod["metadata"]["uid"] not in self._started and cluster.get("Node", "", node) is not None:
-            self._started.add(pod["metadata"]["uid"])
+        elif phase_of(pod) == "Pending" and uid not in self._started and cluster.get("Node", "", node) is not None:
+            self._started.add(uid)
             self._run_pod(pod)
 
     def _schedule(self, cluster: Cluster, pod: JSONObject) -> None:
@@ -51,4 +49,4 @@ class Nodes:
             message = f"0/{len(every)} nodes are available: {len(every)} node(s) were unschedulable."
             condition |= {"status": "False", "reason": "Unschedulable", "message": message}
         if nodes or not pod["status"].get("conditions"):
-            cluster.write("Pod", pod, part="binding", status={**pod["status"], "conditions": [condition]})
+            cluster.write(pod, part="binding", status={**pod["status"], "conditions": [condition]})
