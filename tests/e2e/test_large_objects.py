@@ -40,7 +40,9 @@ async def test_the_largest_pod_is_in_the_cache_by_list_and_by_watch_as_in_client
             pods = client.api(Pod, NAMESPACE)
             await pods.create(large_pod("listed"))
             informer = SharedInformer(ApiListWatch(pods))
-            async with run_subject(THEIRS, command, control_plane, NAMESPACE, 1, tmp_path / "log") as theirs:
+            async with run_subject(
+                THEIRS, command, control_plane.url, control_plane.kubeconfig, NAMESPACE, 1, tmp_path / "log"
+            ) as theirs:
                 with informer.subscribe() as notifications:
                     await nursery.start(informer.run)
                     listed = await anext(notifications)

@@ -70,16 +70,16 @@ class Subject:
 
 @asynccontextmanager
 async def run_subject(
-    library: str, command: Sequence[str], control_plane: ControlPlane, namespace: str, count: int, log: Path
+    library: str, command: Sequence[str], url: str, kubeconfig: Path, namespace: str, count: int, log: Path
 ) -> AsyncIterator[Subject]:
     """Run a program with so many informers beside the block, which begins when they have synced."""
     async with AsyncExitStack() as stack:
-        proxies = [await stack.enter_async_context(proxy_before(control_plane.url)) for _ in range(count)]
+        proxies = [await stack.enter_async_context(proxy_before(url)) for _ in range(count)]
         with log.open("wb") as errors:
             process = await trio.lowlevel.open_process(
                 [
                     *command,
-                    *("--kubeconfig", str(control_plane.kubeconfig), "--namespace", namespace),
+                    *("--kubeconfig", str(kubeconfig), "--namespace", namespace),
                     *(proxy.url for proxy in proxies),
                 ],
                 stdin=subprocess.PIPE,
@@ -166,7 +166,9 @@ async def comparison(
         await writer.fill()
         for library, command in programs.items():
             log = logs / f"{library}.log"
-            running = run_subject(library, command, control_plane, writer.namespace, count, log)
+            running = run_subject(
+                library, command, control_plane.url, control_plane.kubeconfig, writer.namespace, count, log
+            )
             subjects.append(await stack.enter_async_context(running))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(writer.run)
