@@ -37,6 +37,7 @@ PATHS = {
         f"{name}.flowcontrol.apiserver.k8s.io": f"/apis/flowcontrol.apiserver.k8s.io/v1/{name}"
         for name in ("flowschemas", "prioritylevelconfigurations")
     },
+    **{f"{name}.networking.k8s.io": f"/apis/networking.k8s.io/v1/{name}" for name in ("ipaddresses", "servicecidrs")},
 }
 ADDRESS, PORT = "192.0.2.1", 6443
 """An address of the API server in the documentation's network, where no one listens."""
@@ -71,7 +72,11 @@ async def fetch(client: Client, resource: str, path: str) -> str:
 async def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     # kube-apiserver publishes no endpoints for a loopback address.
-    flags = [f"--advertise-address={ADDRESS}", "--endpoint-reconciler-type=master-count"]
+    flags = [
+        f"--advertise-address={ADDRESS}",
+        "--endpoint-reconciler-type=master-count",
+        "--service-cluster-ip-range=10.0.0.0/16",  # as in the embedded server
+    ]
     async with (
         ControlPlane(assets=os.environ.get("KUBEBUILDER_ASSETS"), api_server_flags=flags) as control_plane,
         open_client(kubeconfig=control_plane.kubeconfig) as client,

@@ -27,7 +27,7 @@ USER: Final = ("username", "groups", "extra")
 """The embedded server does not know its clients."""
 OTHER_OWNERS: Final = {"CertificateSigningRequest", "ValidatingAdmissionPolicyBinding"}
 TIMES: Final = {"time", "lastTransitionTime", "lastPhaseTransitionTime"}
-ADDRESS: Final = re.compile(r"10\.\d+\.\d+\.\d+$")
+ADDRESS: Final = re.compile(r"10\.\d+\.\d+\.\d+(/\d+)?$")
 PORTS: Final = {"nodePort", "healthCheckNodePort"}
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address, ip_network
+
 import pytest
 
 from trioformer.errors import NotFoundError
 from trioformer.models.core_v1 import Service
+from trioformer.models.networking_v1 import IPAddress, ServiceCIDR
 from trioformer.models.rbac_v1 import ClusterRole
 from trioformer.testing import APIServer
 
@@ -52,6 +55,9 @@ def test_other_services_have_other_addresses() -> None:
         server.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": f"s{i}"}, "spec": spec})
     addresses = [one.spec.cluster_ip for one in server.list(Service)]
     assert len(set(addresses)) == len(addresses) == 6
+    (network,) = server.get(ServiceCIDR, "kubernetes").spec.cidrs
+    assert all(ip_address(each) in ip_network(network) for each in addresses)
+    assert server.get(IPAddress, "10.0.0.1").spec.parent_ref.name == "kubernetes"
 
 
 def test_a_server_without_defaults_has_none_of_them() -> None:

@@ -11,7 +11,7 @@ from trioformer.models.networking_v1 import IPAddress, IPAddressSpec, ParentRefe
 
 
 @pytest.mark.parametrize(
-    ("name", "keyword"), [("10.0.0.1", ""), ("2001:db8::1", ""), ("2001:DB8::1", "canonical"), ("x", "IP address")]
+    ("name", "keyword"), [("10.0.0.2", ""), ("2001:db8::1", ""), ("2001:DB8::1", "canonical"), ("x", "IP address")]
 )
 async def test_an_ip_address_is_named_by_itself(client: Client, name: str, keyword: str) -> None:
     parent = ParentReference(resource="services", name="web", namespace="default")
