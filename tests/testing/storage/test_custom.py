@@ -78,7 +78,7 @@ async def test_a_version_that_a_definition_has_dropped_is_not_served() -> None:
     ("spec", "code"),
     [
         ({"names": {"plural": "x", "kind": "X"}, "versions": [5]}, 400),
-        ({"versions": [{"storage": True}]}, 400),
+        ({"versions": [{"storage": True}]}, 422),
         ({"versions": [{"name": "v1", "storage": True}]}, 422),
         ({}, 422),
     ],

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from trioformer.testing._storage._definition_schemas import check_types
+from trioformer.errors import StatusError
+from trioformer.testing import APIServer
 from trioformer.testing._storage._definitions import definition_causes, deprecation_of, set_definition_defaults
 
 
@@ -156,9 +157,25 @@ def test_a_schema_with_a_status_has_only_an_object_at_its_root() -> None:
     assert found
 
 
-def test_rules_of_a_schema_are_texts() -> None:
-    with pytest.raises(TypeError, match="the fields of a validation rule must be strings"):
-        check_types({"x-kubernetes-validations": [{"rule": 1}]})
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"x-kubernetes-validations": [{"rule": 1}]},
+        {"items": 5},
+        {"items": {"type": 5}},
+        {"additionalProperties": "a"},
+        {"additionalProperties": {"properties": {"a": {"maximum": True}}}},
+        {"allOf": [{"not": {"required": "a"}}]},
+    ],
+)
+def test_a_schema_of_other_types_is_refused(wrong: dict[str, Any]) -> None:
+    names = {"plural": "shops", "kind": "Shop"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema(**wrong)}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    with pytest.raises(StatusError, match="cannot unmarshal") as caught:
+        APIServer().create({**head, "metadata": {"name": "shops.example.com"}, "spec": spec})
+    assert caught.value.code == 400
 
 
 def test_versions_of_other_forms_are_older_than_all_others() -> None:

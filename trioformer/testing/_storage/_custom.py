@@ -8,38 +8,13 @@ Objects are pruned, defaulted and validated with the schema of the version that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 
 from ...models import ResourceInfo
 from ._definitions import DEFINITIONS as DEFINITIONS
-from ._definitions import definition_causes, deprecation_of
+from ._definitions import deprecation_of
 from ._kinds import Kinds, ServedKind
 from ._schemas import parse_schema
-from ._status import bad_request
 from ._storage import JSONObject
-
-
-@contextmanager
-def _as_bad_request() -> Iterator[None]:
-    """Raise a 400 error for a definition that kube-apiserver could not decode because of a wrong type."""
-    try:
-        yield
-    except (AttributeError, LookupError, TypeError, ValueError) as exc:
-        kind = "CustomResourceDefinition"
-        raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {exc!r}') from exc
-
-
-def causes_of(definition: JSONObject, old: JSONObject | None) -> list[JSONObject]:
-    """Validate a definition whose defaults are set, and return the causes of all errors.
-
-    Raises:
-        APIStatusError: A part of the definition has the wrong type (400).
-    """
-    with _as_bad_request():
-        causes = definition_causes(definition, old)
-        if not causes:
-            list(_versions_of(definition))
-    return causes
 
 
 def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObject]]:
@@ -102,15 +77,11 @@ def accepted_status(definition: JSONObject, now: str, others: Iterable[JSONObjec
         now: The time of the conditions in the status.
         others: The other definitions.  If one of these definitions uses the same name in the same group, the new kind
             is not served.
-
-    Raises:
-        APIStatusError: A part of the definition has the wrong type (400).
     """
-    with _as_bad_request():
-        spec = definition.get("spec") or {}
-        stored = [one["name"] for one in spec.get("versions") or () if one.get("storage")]
-        names = spec.get("names") or {}
-        conflict = _name_conflict(spec, others)
+    spec = definition["spec"]
+    stored = [one.get("name", "") for one in spec.get("versions") or () if one.get("storage")]
+    names = spec.get("names") or {}
+    conflict = _name_conflict(spec, others)
     if conflict is None:
         accepted = ("NamesAccepted", "True", "NoConflicts", "no conflicts found")
         established = ("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
@@ -137,15 +108,12 @@ def changed_status(definition: JSONObject, status: JSONObject, *, is_written: bo
         definition: The definition.
         status: The old status, or the status in the request if the request writes the status.
         is_written: Whether the request writes the status.
-
-    Raises:
-        APIStatusError: A part of the definition has the wrong type (400).
     """
-    with _as_bad_request():
-        spec = definition["spec"]
-        stored = list(status.get("storedVersions") or ())
-        stored += [one["name"] for one in spec["versions"] if one.get("storage") and one["name"] not in stored]
-        accepted = {"acceptedNames": spec["names"]} if _is_established(status) and not is_written else {}
+    spec = definition["spec"]
+    stored = list(status.get("storedVersions") or ())
+    used = [one.get("name", "") for one in spec.get("versions") or () if one.get("storage")]
+    stored += [name for name in used if name not in stored]
+    accepted = {"acceptedNames": spec.get("names")} if _is_established(status) and not is_written else {}
     return {**status, **accepted, "storedVersions": stored}
 
 

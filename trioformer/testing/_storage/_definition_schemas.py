@@ -50,57 +50,12 @@ class _Context:
 
 def schema_causes(schema: Raw, path: str, *, has_status: bool) -> list[JSONObject]:
     """Validate the ``openAPIV3Schema`` of a version, and return the causes of all errors."""
-    check_types(schema)
     causes = list(_root_causes(schema, path)) if has_status else []
     if schema.get("nullable"):
         causes.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     causes += structural_causes(schema, path)
     causes += _level_causes(schema, path, _Context(), is_root=True)
     return causes
-
-
-_JSON_TYPES: Final[Mapping[str, tuple[type[object], ...]]] = {
-    **dict.fromkeys(("type", "format", "pattern", "title", "description"), (str,)),
-    **dict.fromkeys(("x-kubernetes-list-type", "x-kubernetes-map-type"), (str,)),
-    **dict.fromkeys(("maximum", "minimum", "multipleOf"), (int, float)),
-    **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), (int,)),
-    **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "nullable", "uniqueItems"), (bool,)),
-    **dict.fromkeys(("x-kubernetes-embedded-resource", "x-kubernetes-int-or-string"), (bool,)),
-    "x-kubernetes-preserve-unknown-fields": (bool,),
-    **dict.fromkeys(("enum", "required", "x-kubernetes-list-map-keys", "x-kubernetes-validations"), (list,)),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf"), (list,)),
-    "properties": (dict,),
-    "not": (dict,),
-    "items": (dict, list),
-    "additionalProperties": (dict, bool),
-}
-
-
-def check_types(schema: Any) -> None:
-    """Check that kube-apiserver could decode a schema.
-
-    Raises:
-        TypeError: A part of the schema has the wrong type.
-    """
-    if not isinstance(schema, dict):
-        raise TypeError("a schema must be an object")
-    for name, types in _JSON_TYPES.items():
-        value = schema.get(name)
-        if value is not None and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
-            raise TypeError(f"the field {name!r} of a schema must be {' or '.join(one.__name__ for one in types)}")
-    for name in ("required", "x-kubernetes-list-map-keys"):
-        if not all(isinstance(one, str) for one in schema.get(name) or ()):
-            raise TypeError(f"the field {name!r} of a schema must be a list of strings")
-    rules = schema.get("x-kubernetes-validations") or ()
-    for rule in rules:
-        if not all(isinstance(rule.get(name, ""), str | None) for name in ("rule", "message", "messageExpression")):
-            raise TypeError("the fields of a validation rule must be strings")
-    additional, items = schema.get("additionalProperties"), schema.get("items")
-    below: list[Any] = [one for name in ("allOf", "anyOf", "oneOf") for one in schema.get(name) or ()]
-    below += (schema.get("properties") or {}).values()
-    below += [one for one in (schema.get("not"), additional, items) if isinstance(one, dict)]
-    for one in below:
-        check_types(one)
 
 
 def _root_causes(schema: Raw, path: str) -> Causes:

@@ -43,12 +43,7 @@ def set_definition_defaults(definition: JSONObject) -> None:
 
 
 def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JSONObject]:
-    """Validate a definition whose defaults are set, and return the causes of all errors.
-
-    Raises:
-        AttributeError, KeyError, TypeError, ValueError: A part of the definition has the wrong type, so kube-apiserver
-            could not decode it.
-    """
+    """Validate a definition whose types are checked and whose defaults are set, and return the causes of all errors."""
     spec, metadata = definition["spec"], definition["metadata"]
     causes = []
     if old is None and metadata.get("name") != f"{_name(spec, 'plural')}.{spec.get('group') or ''}":
@@ -60,7 +55,7 @@ def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JS
         causes += _stored_causes(spec, (definition.get("status") or {}).get("storedVersions") or ())
     if not [one for one in spec.get("versions") or () if one.get("storage")]:
         causes.append(invalid_value("status.storedVersions", None, "must have at least one stored version"))
-    elif len(stored := [one["name"] for one in spec["versions"] if one.get("storage")]) > 1:
+    elif len(stored := [one.get("name", "") for one in spec["versions"] if one.get("storage")]) > 1:
         problem = f"must have the storage version {stored[1]}"
         causes.append(invalid_value("status.storedVersions", stored[:1], problem))
     causes += _approval_causes(spec.get("group") or "", metadata.get("annotations") or {})

@@ -78,15 +78,6 @@ class FieldCheck:
         if len(_MEMBER.findall(body)) != _count_members(decoded):
             self._problems += [f'{prefix}duplicate field "{path}"' for path in _duplicates(body)]
 
-    def check_types(self, served: ServedKind, obj: JSONObject) -> None:
-        """Reject an object of a built-in kind with a value that does not have the type of its field (400 or 422)."""
-        problem = type_problem(served, obj, is_strategic=self.strategic is not None) if served.is_builtin else ""
-        if problem and self.verb == "patch":
-            patched = dumps(obj).decode() if self.strategic is None else go_text(self.strategic)
-            raise invalid("", "", "", [invalid_value("patch", patched, problem)])
-        if problem:
-            raise undecodable(served, problem)
-
     def on_unknown(self, path: str) -> None:
         """Record an unknown field that was removed."""
         if self.is_active:
@@ -122,6 +113,22 @@ class FieldCheck:
             shown = dumps(original if original is not None else obj).decode()
             raise invalid("", "", "", [invalid_value("patch", shown, text)])
         raise undecodable(served, text)
+
+
+def check_types(served: ServedKind, obj: JSONObject, check: FieldCheck | None) -> None:
+    """Reject an object of a built-in kind with a value that does not have the type of its field (400 or 422).
+
+    Without a check, as in the direct API, only definitions are rejected.
+    """
+    if not served.is_builtin or (check is None and served.resource != DEFINITIONS):
+        return
+    patch = None if check is None else check.strategic
+    problem = type_problem(served, obj, is_strategic=patch is not None)
+    if problem and check is not None and check.verb == "patch":
+        patched = dumps(obj).decode() if patch is None else go_text(patch)
+        raise invalid("", "", "", [invalid_value("patch", patched, problem)])
+    if problem:
+        raise undecodable(served, problem)
 
 
 def undecodable(served: ServedKind, problem: str) -> APIStatusError:
@@ -217,7 +224,7 @@ def _fits(value: JSONObject, shape: Shape) -> bool:
         else:
             part, below = shape.maps[name], member.values() if isinstance(member, dict) else ()
         for one in below:
-            if isinstance(one, dict) and not _fits(one, part):
+            if one is None or (isinstance(one, dict) and not _fits(one, part)):
                 return False
     return True
 
@@ -238,6 +245,7 @@ def _remove_unknown(value: Any, shape: Shape, path: str, on_unknown: Callable[[s
         elif name in shape.parts:
             _remove_unknown(member, shape.parts[name], where, on_unknown)
         elif name in shape.lists and isinstance(member, list):
+            member[:] = [{} if item is None else item for item in member]
             for i, item in enumerate(member):
                 _remove_unknown(item, shape.lists[name], f"{where}[{i}]", on_unknown)
         elif name in shape.maps and isinstance(member, dict):

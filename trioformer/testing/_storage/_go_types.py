@@ -37,6 +37,8 @@ _SCALARS: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "D": ("string", (str,)),
     "Q": ("resource.Quantity", (str, int, float)),
     "I": ("int32", (int, str)),
+    "A": ("v1.JSONSchemaPropsOrArray", (dict, list)),
+    "B": ("v1.JSONSchemaPropsOrBool", (dict, bool)),
 }
 """The Go type and the Python types of a scalar, by the letter of its kind.  Values of other kinds are not checked."""
 _CONTAINERS: Final[dict[str, tuple[str, type | None, str]]] = {
@@ -69,6 +71,8 @@ class _Field:
             item = f"{self.below.module.rpartition('_')[2]}.{self.below.name}"
         else:
             item, self.classes = _SCALARS[field.element]
+        if field.element in ("A", "B"):  # a schema in a schema
+            self.below = owner
         prefix, self.container, self.shape = _CONTAINERS[field.shape]
         self.go = go or prefix + item
         """The Go type of the value."""
@@ -137,7 +141,7 @@ def _find(obj: Mapping[str, Any], type_: WireType, path: str, message: _Message)
         for item in _items(value) if field.container is not None else (value,):
             if field.is_wrong(item):
                 return message(item, field, "", f"{type_.name}.{path}{field.path} of type {field.item}")
-            if field.below is not None and item is not None:
+            if field.below is not None and isinstance(item, dict):
                 problem = _find(item, field.below, f"{path}{field.path}.", message)
                 if problem:
                     return problem

@@ -24,7 +24,7 @@ from ._bootstrap import bootstrap_objects
 from ._clock import Clock, timestamp
 from ._defaults import new_object, set_builtin_defaults
 from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
-from ._field_checks import FieldCheck, decode_fields
+from ._field_checks import FieldCheck, check_types, decode_fields
 from ._kinds import Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
@@ -229,8 +229,7 @@ class Registry:
         Unknown fields are removed, and ``fields`` collects them.
         """
         check_type(served, obj)
-        if fields is not None:
-            fields.check_types(served, obj)
+        check_types(served, obj, fields)
         given = metadata_of(obj)
         check_shape(served, obj)
         self._decode(served, obj, fields, keeps_nulls=keeps_nulls)
@@ -300,8 +299,7 @@ class Registry:
         named = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         new = change({**named, **served.from_stored(decoded(current))})
         check_type(served, new)
-        if fields is not None:
-            fields.check_types(served, new)
+        check_types(served, new, fields)
         old_metadata, given = old["metadata"], metadata_of(new)
         check_shape(served, new)
         self._decode(served, new, fields, keeps_nulls=writer is not None and writer.is_applier)

@@ -6,9 +6,8 @@ Custom objects are validated with their schema, and CustomResourceDefinitions ha
 
 from __future__ import annotations
 
-from . import _custom
 from ._custom_objects import custom_causes, scale_causes
-from ._definitions import definition_warnings
+from ._definitions import DEFINITIONS, definition_causes, definition_warnings
 from ._field_checks import FieldCheck
 from ._field_errors import forbidden, invalid_value
 from ._field_rules import field_causes
@@ -59,8 +58,8 @@ def check_object(
             known = field_causes(served, old)
             found = [one for one in found if one not in known]
         causes += changes + found if served.resource in _CHANGES_FIRST else found + changes
-    if served.resource == _custom.DEFINITIONS:
-        causes += _custom.causes_of(obj, old)
+    if served.resource == DEFINITIONS:
+        causes += definition_causes(obj, old)
     elif served.schema is not None:
         names = {"apiVersion": served.info.api_version, "kind": served.info.kind}
         was = None if old is None else {**names, **old}
@@ -72,7 +71,7 @@ def check_object(
         if not served.is_builtin:
             before = [] if old is None else old["metadata"].get("finalizers") or []
             fields.warnings += finalizer_warnings(finalizers, before)
-        if served.resource == _custom.DEFINITIONS:
+        if served.resource == DEFINITIONS:
             fields.warnings += definition_warnings(obj)
 
 
