@@ -162,6 +162,7 @@ def test_a_schema_with_a_status_has_only_an_object_at_its_root() -> None:
     [
         {"x-kubernetes-validations": [{"rule": 1}]},
         {"items": 5},
+        {"enum": 5},
         {"items": {"type": 5}},
         {"additionalProperties": "a"},
         {"additionalProperties": {"properties": {"a": {"maximum": True}}}},

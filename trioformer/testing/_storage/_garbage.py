@@ -13,8 +13,8 @@ An owner is identified by its uid, its kind, its name, and the namespace of the 
 namespace counts as missing.
 If the kind of an owner is not served, the dependent is kept, because the server may serve the kind later.
 
-The collector keeps a node for each object, and reads the changes of each resource as a watch does.  After a
-compaction, the collector reads all objects again.
+The collector keeps a node for each object, and records each change of the storage until it reads the change.  After a
+restore, the collector reads all objects again.
 The nodes only show which objects to check.
 Each decision is based on the stored objects, and is carried out without a checkpoint.
 
@@ -24,6 +24,7 @@ Source: kubernetes ``pkg/controller/garbagecollector``.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -36,7 +37,7 @@ from ._deletion import FOREGROUND, ORPHAN, Policy, Preconditions
 from ._kinds import ServedKind
 from ._registry import Registry, decoded
 from ._status import APIStatusError
-from ._storage import Change, CompactedError, JSONObject, Stored
+from ._storage import Change, JSONObject, Stored
 
 logger = logging.getLogger("trioformer.testing")
 
@@ -84,18 +85,13 @@ class _Node:
         return any(owner.get("uid") == uid and owner.get("blockOwnerDeletion") is True for owner in self.owners)
 
 
-def _owners_in(metadata: JSONObject) -> tuple[JSONObject, ...]:
-    owners = metadata.get("ownerReferences")
-    return tuple(one for one in owners if isinstance(one, dict)) if isinstance(owners, list) else ()
-
-
 def _node_of(resource: str, stored: Stored) -> _Node:
     metadata: JSONObject = decode(_metadata_of(b"{" + stored.body)[0])
     return _Node(
         resource,
         stored.key,
         metadata["uid"],
-        _owners_in(metadata),
+        tuple(metadata.get("ownerReferences") or ()),
         is_deleted=bool(metadata.get("deletionTimestamp")),
         finalizers=frozenset(metadata.get("finalizers") or ()),
     )
@@ -111,10 +107,8 @@ class GarbageCollector:
     """The nodes by uid."""
     _dependents: dict[str, dict[str, None]] = attrs.field(init=False, factory=dict)
     """The uids of the objects that refer to a uid, in the order of their creation."""
-    _positions: dict[str, int] = attrs.field(init=False, factory=dict)
-    """The position of the first unread change of each resource."""
-    _changed: dict[str, None] = attrs.field(init=False, factory=dict)
-    """The resources that have unread changes."""
+    _changes: deque[tuple[str, Change | None]] = attrs.field(init=False, factory=deque)
+    """The resources and their unread changes.  If the change is None, all objects of the resource are read."""
     _doubtful: dict[str, None] = attrs.field(init=False, factory=dict)
     """The uids of the objects to check."""
     _unresolved: dict[str, None] = attrs.field(init=False, factory=dict)
@@ -143,7 +137,7 @@ class GarbageCollector:
             self._registry.storage.observers.remove(self._record)
             self._nodes.clear()
             self._dependents.clear()
-            self._positions.clear()
+            self._changes.clear()
 
     def start(self) -> None:
         """Observe the storage.  All objects are read in the first :meth:`step`."""
@@ -153,18 +147,16 @@ class GarbageCollector:
             self._record(resource)
 
     def _record(self, resource: str, change: Change | None = None) -> None:
-        """Record that a resource has changed."""
-        self._changed[resource] = None
+        """Record a change of a resource."""
+        self._changes.append((resource, change))
         self._has_changes.set()
 
     def step(self) -> bool:
         """Read all changes and process one affected object; returns False if there was nothing to do."""
-        if not self._changed and not self._doubtful:
+        if not self._changes and not self._doubtful:
             return False
-        while self._changed:
-            resource = next(iter(self._changed))
-            del self._changed[resource]
-            self._read(resource)
+        while self._changes:
+            self._read(*self._changes.popleft())
         if self._doubtful:
             uid = next(iter(self._doubtful))
             del self._doubtful[uid]
@@ -174,30 +166,19 @@ class GarbageCollector:
 
     # --- the graph ----------------------------------------------------------------------------------------------------
 
-    def _read(self, resource: str) -> None:
-        """Read the new changes of a resource, or all of its objects the first time and after a compaction."""
-        storage = self._registry.storage
-        position = self._positions.get(resource)
-        try:
-            if position is None:
-                raise CompactedError(0)  # noqa: TRY301  # the first read is handled like lost history
-            while changes := storage.read(resource, position):
-                position += len(changes)
-                for change in changes:
-                    node = _node_of(resource, change.object)
-                    if change.type == "DELETED":
-                        self._remove(node)
-                    else:
-                        self._put(node)
-        except CompactedError:
-            found = [_node_of(resource, stored) for stored in storage.snapshot(resource)]
+    def _read(self, resource: str, change: Change | None) -> None:
+        """Read a change, or all objects of a resource."""
+        if change is None:
+            found = [_node_of(resource, stored) for stored in self._registry.storage.snapshot(resource)]
             uids = {node.uid for node in found}
             for gone in [node for node in self._nodes.values() if node.resource == resource and node.uid not in uids]:
                 self._remove(gone)
             for node in found:
                 self._put(node)
-            position = storage.end(resource)
-        self._positions[resource] = position
+        elif change.type == "DELETED":
+            self._remove(_node_of(resource, change.object))
+        else:
+            self._put(_node_of(resource, change.object))
         if resource == DEFINITIONS:
             self._doubtful |= self._unresolved
             self._unresolved.clear()
@@ -326,48 +307,33 @@ class GarbageCollector:
 
     # --- writes -------------------------------------------------------------------------------------------------------
 
-    def _served(self, node: _Node) -> ServedKind | None:
-        return self._registry.kinds.find_resource(node.resource)
+    def _found(self, node: _Node) -> tuple[ServedKind, str, str] | None:
+        """Return the kind, the namespace and the name of an object, or None if it is no longer stored."""
+        registry = self._registry
+        served, found = registry.kinds.find_resource(node.resource), registry.storage.get(node.resource, node.key)
+        if served is None or found is None or decoded(found)["metadata"]["uid"] != node.uid:
+            return None
+        return served, found.namespace, found.name
 
-    def _is_current(self, node: _Node) -> bool:
-        """Return whether the object with this uid is still stored."""
-        found = self._registry.storage.get(node.resource, node.key)
-        return found is not None and decoded(found)["metadata"]["uid"] == node.uid
-
-    def _change(self, node: _Node, change: Callable[[JSONObject], None]) -> None:
-        """Change the metadata of an object if it is still stored."""
-        served = self._served(node)
-        if served is None or not self._is_current(node):
-            return
-        namespace, _, name = node.key.rpartition("/")
+    def _change(self, node: _Node, field: str, change: Callable[[list[Any]], list[Any]]) -> None:
+        """Change a list in the metadata of an object if it is still stored."""
 
         def changed(obj: JSONObject) -> JSONObject:
-            change(obj["metadata"])
+            obj["metadata"][field] = change(obj["metadata"].get(field) or [])
             return obj
 
-        self._registry.update(served, namespace, name, changed)
+        if (found := self._found(node)) is not None:
+            self._registry.update(*found, changed)
 
     def _drop_owners(self, node: _Node, uids: Iterable[str]) -> None:
-        def drop(metadata: JSONObject) -> None:
-            metadata["ownerReferences"] = [one for one in _owners_in(metadata) if str(one.get("uid")) not in uids]
-
-        self._change(node, drop)
+        self._change(node, "ownerReferences", lambda owners: [one for one in owners if str(one.get("uid")) not in uids])
 
     def _unblock_owners(self, node: _Node) -> None:
-        def unblock(metadata: JSONObject) -> None:
-            metadata["ownerReferences"] = [{**one, "blockOwnerDeletion": False} for one in _owners_in(metadata)]
-
-        self._change(node, unblock)
+        self._change(node, "ownerReferences", lambda owners: [{**one, "blockOwnerDeletion": False} for one in owners])
 
     def _drop_finalizer(self, node: _Node, finalizer: str) -> None:
-        def drop(metadata: JSONObject) -> None:
-            metadata["finalizers"] = [one for one in metadata.get("finalizers") or () if one != finalizer]
-
-        self._change(node, drop)
+        self._change(node, "finalizers", lambda finalizers: [one for one in finalizers if one != finalizer])
 
     def _delete(self, node: _Node, policy: Policy) -> None:
-        served = self._served(node)
-        if served is None or not self._is_current(node):
-            return
-        namespace, _, name = node.key.rpartition("/")
-        self._registry.delete(served, namespace, name, preconditions=Preconditions(node.uid), policy=policy)
+        if (found := self._found(node)) is not None:
+            self._registry.delete(*found, preconditions=Preconditions(node.uid), policy=policy)

@@ -39,6 +39,7 @@ _SCALARS: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "I": ("int32", (int, str)),
     "A": ("v1.JSONSchemaPropsOrArray", (dict, list)),
     "B": ("v1.JSONSchemaPropsOrBool", (dict, bool)),
+    "F": ("v1.JSON", (dict, list, str, int, float, bool)),
 }
 """The Go type and the Python types of a scalar, by the letter of its kind.  Values of other kinds are not checked."""
 _CONTAINERS: Final[dict[str, tuple[str, type | None, str]]] = {

@@ -9,9 +9,10 @@ Source: kubernetes ``pkg/registry/*/*/strategy.go``, ``pkg/registry/core/service
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from decimal import Decimal
+from typing import Final
 
 from ...errors import DecodeError
 from ...models import Quantity
@@ -45,7 +46,6 @@ _GATED: Final = {
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 _PRIORITY_CLASSES: Final = "priorityclasses.scheduling.k8s.io"
-_COMPUTE: Final = ("cpu", "memory")
 
 
 def prepare_create(
@@ -128,40 +128,21 @@ def _decoded(body: bytes) -> JSONObject:
     return obj
 
 
-def _amounts(resources: Any) -> dict[str, Quantity]:
-    """Return the amounts of processors and memory above zero."""
-    amounts = resources if isinstance(resources, dict) else {}
-    return {name: Quantity(amounts[name]) for name in _COMPUTE if _is_positive(amounts.get(name))}
-
-
-def _is_positive(amount: object) -> bool:
-    try:
-        return isinstance(amount, str) and Quantity(amount).value > 0
-    except DecodeError:
-        return False
+def _amounts(holder: JSONObject, part: str) -> list[Decimal]:
+    amounts = (holder.get("resources") or {}).get(part) or {}
+    with suppress(DecodeError):
+        return [Quantity(amounts.get(name, "0")).value for name in ("cpu", "memory")]
+    return [Decimal(0), Decimal(0)]
 
 
 def _qos_class(spec: JSONObject) -> str:
-    holders = (
-        [spec] if spec.get("resources") else [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    )
-    resources = [one.get("resources") or {} for one in holders]
-    if not any(resources):
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    holders = [spec] if spec.get("resources") else containers
+    requests, limits = ([_amounts(one, part) for one in holders] for part in ("requests", "limits"))
+    if not any(map(any, (*requests, *limits))):
         return "BestEffort"
-    requests = [_amounts(one.get("requests")) for one in resources]
-    limits = [_amounts(one.get("limits")) for one in resources]
-    if not any(requests) and not any(limits):
-        return "BestEffort"
-    has_limits = all(len(one) == len(_COMPUTE) for one in limits)
-    return "Guaranteed" if has_limits and _sums(requests) == _sums(limits) else "Burstable"
-
-
-def _sums(amounts: Iterable[Mapping[str, Quantity]]) -> dict[str, Quantity]:
-    sums: dict[str, Quantity] = {}
-    for one in amounts:
-        for name, amount in one.items():
-            sums[name] = sums[name] + amount if name in sums else amount
-    return sums
+    is_equal = [*map(sum, zip(*requests, strict=True))] == [*map(sum, zip(*limits, strict=True))]
+    return "Guaranteed" if is_equal and all(map(all, limits)) else "Burstable"
 
 
 def _node(storage: Storage, node: JSONObject, now: str) -> None:

@@ -15,9 +15,10 @@ from typing import Any, Final, final
 import attrs
 
 from ...errors import DecodeError
-from ...models._internal import decode, dumps
+from ...models._internal import decode
 from . import _custom
 from ._clock import Clock, timestamp
+from ._field_errors import json_text
 from ._field_sets import FieldSet, TooDeepError, difference
 from ._field_types import FieldType, builtin_type, custom_type
 from ._kinds import ServedKind
@@ -309,21 +310,10 @@ def _keep_last_applied(obj: JSONObject, config: JSONObject) -> None:
         return
     given = config.get("metadata") or {}
     kept = {key: value for key, value in (given.get("annotations") or {}).items() if key != LAST_APPLIED}
-    applied: JSONObject = {
-        **config,
-        "metadata": {**{key: value for key, value in given.items() if key != "annotations"}},
-    }
-    if kept:
-        applied["metadata"]["annotations"] = kept
-    text = dumps(_sorted(applied)).decode() + "\n"
+    rest = {key: value for key, value in given.items() if key != "annotations"}
+    applied = {**config, "metadata": {**rest, "annotations": kept} if kept else rest}
+    text = json_text(applied) + "\n"
     obj["metadata"] = {**metadata, "annotations": {**annotations, LAST_APPLIED: text}}
-
-
-def _sorted(value: Any) -> Any:
-    """Return a JSON value in which the members of objects are sorted as Go sorts them."""
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _never_owned(served: ServedKind, writer: Writer) -> FieldSet:
