@@ -16,7 +16,6 @@ import attrs
 import trio
 
 from ...errors import SelectorError
-from ...models._internal import Raw, decode, level_decoder
 from .._storage._clock import timestamp
 from .._storage._garbage import GarbageCollector
 from .._storage._kinds import ServedKind
@@ -37,7 +36,6 @@ _ADOPTING: Final = {"Pod": ("ReplicaSet", "StatefulSet", "Job"), "ReplicaSet": (
 _MAX_CHECKS: Final = 3_000
 """How often an object may be checked after one write.  If this is exceeded, the writes would never end."""
 _MANAGER: Final = Writer("kube-controller-manager", writes_all=True)
-_metadata_of: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
 
 Key: TypeAlias = tuple[str, str, str]
 """The kind, namespace and name of an object."""
@@ -90,7 +88,7 @@ class Cluster:
 
     def _note(self, kind: str, stored: Stored) -> None:
         self.check(kind, stored.namespace, stored.name)
-        owner = controller_of({"metadata": decode(_metadata_of(b"{" + stored.body)[0])})
+        owner = controller_of(decoded(stored))
         if owner:
             self.check(owner["kind"], stored.namespace, owner["name"])
         for other in (*_SELECTING.get(kind, ()), *(() if owner else _ADOPTING.get(kind, ()))):

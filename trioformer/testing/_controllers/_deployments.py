@@ -187,12 +187,8 @@ class _Rollout:
     # --- the status ---------------------------------------------------------------------------------------------------
 
     def _set_condition(self, kind: str, status: str, reason: str, message: str, *, renews: bool = False) -> None:
-        """Set a condition.  If its status and reason are the same as before, it changes only with ``renews``."""
-        old = find_condition(self.conditions, kind)
-        if renews or (old.get("status"), old.get("reason")) != (status, reason):
-            new = {"type": kind, "status": status, "reason": reason, "message": message}
-            new["lastUpdateTime"] = self.cluster.timestamp
-            self.conditions = with_condition(self.cluster, self.conditions, new)
+        new = {"type": kind, "status": status, "reason": reason, "message": message}
+        self.conditions = with_condition(self.cluster, self.conditions, new, "lastUpdateTime", renews=renews)
 
     def _start(self, reason: str, message: str) -> None:
         """Set the condition of a rollout that begins."""
@@ -239,15 +235,12 @@ class _Rollout:
         before, reason = self.found["status"], old.get("reason")
         if status["replicas"] == status["updatedReplicas"] and reason == "NewReplicaSetAvailable":
             return
-        grown = any(
-            status[key] > before.get(key, 0) for key in ("updatedReplicas", "readyReplicas", "availableReplicas")
-        )
-        shrunk = status["replicas"] - status["updatedReplicas"] < before.get("replicas", 0) - before.get(
-            "updatedReplicas", 0
-        )
+        keys = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+        replicas, updated, ready, available = (status[key] - before.get(key, 0) for key in keys)
+        has_progressed = replicas < updated or max(updated, ready, available) > 0
         if self._is_complete(status):
             self._set_condition("Progressing", "True", "NewReplicaSetAvailable", f"{who} has successfully progressed.")
-        elif grown or shrunk:
+        elif has_progressed:
             self._set_condition("Progressing", "True", "ReplicaSetUpdated", f"{who} is progressing.", renews=True)
         elif old and reason not in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
             if (wait := self.cluster.seconds_until(old["lastUpdateTime"], deadline)) < 0:

@@ -45,9 +45,7 @@ def _sync(cluster: Cluster, job: JSONObject) -> None:
             new = [("Suspended", "False", "JobResumed", "Job resumed")]
     for one in new:
         condition = dict(zip(("type", "status", "reason", "message"), one, strict=True))
-        if not condition.items() <= find_condition(status.get("conditions"), condition["type"]).items():
-            condition["lastProbeTime"] = cluster.timestamp
-            status["conditions"] = with_condition(cluster, status.get("conditions"), condition)
+        status["conditions"] = with_condition(cluster, status.get("conditions"), condition, "lastProbeTime")
     ready = sum(ready_since(pod) is not None for pod in active)
     status |= {"succeeded": succeeded or None, "failed": failed or None, "active": len(active) or None, "ready": ready}
     cluster.write(job, status={**status, "terminating": 0, "uncountedTerminatedPods": {}})

@@ -102,13 +102,19 @@ def find_condition(conditions: Iterable[JSONObject] | None, kind: str) -> JSONOb
     return next((one for one in conditions or () if one["type"] == kind), {})
 
 
-def with_condition(cluster: Cluster, conditions: Iterable[JSONObject] | None, new: JSONObject) -> list[JSONObject]:
-    """Return conditions with a new one, which replaces the condition of its type if it differs from it."""
+def with_condition(
+    cluster: Cluster, conditions: list[JSONObject] | None, new: JSONObject, *times: str, renews: bool = False
+) -> list[JSONObject]:
+    """Return conditions with a new one, whose ``times`` are the current time.
+
+    A condition that is the same as before keeps its times, unless ``renews`` is true.
+    """
     old = find_condition(conditions, new["type"])
-    if new.items() <= old.items():
-        return list(conditions or ())
+    if new.items() <= old.items() and not renews:
+        return conditions or []
     since = old["lastTransitionTime"] if old.get("status") == new["status"] else cluster.timestamp
-    return [*(one for one in conditions or () if one is not old), {"lastTransitionTime": since, **new}]
+    made = {**new, **dict.fromkeys(times, cluster.timestamp), "lastTransitionTime": since}
+    return [*(one for one in conditions or () if one is not old), made]
 
 
 def ready_since(pod: JSONObject) -> str | None:
