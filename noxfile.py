@@ -42,8 +42,7 @@ E2E_CORE = (
     "tests/e2e/test_cluster.py",
     "tests/e2e/test_pod_logger.py",
     "tests/e2e/test_website_operator.py",
-    "tests/e2e/contract/test_scale.py",
-    "tests/e2e/contract/test_verbs.py",
+    "tests/e2e/contract",
 )
 """The tests that run on them."""
 

@@ -25,6 +25,7 @@ from trio.abc import Clock
 from trio.testing import MockClock
 
 from tests.e2e.contract.controller_flows import FAILING
+from tests.e2e.contract.releases import differs
 from tests.e2e.workloads import make_namespace
 from tests.support.end_to_end import is_end_to_end
 from trioformer import open_client
@@ -47,6 +48,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = [item for item in items if not differs(item.name)]
     if not is_end_to_end(config):
         # Nothing is skipped in an ordinary run: what needs a real server is not part of it.
         items[:] = [item for item in items if "real_server" not in getattr(item, "fixturenames", ())]

@@ -51,7 +51,7 @@ CHANGED: Final = {
     "Pod": {"spec": {"containers": [{"name": "main", "image": "a", "resources": {"requests": {"cpu": "1"}}}]}}
 }
 """The fields of objects that would refer to objects of other flows."""
-NAMES: Final = {"IPAddress": "10.0.0.12{}"}
+NAMES: Final = {"IPAddress": "10.99.0.{}"}
 """The names of the objects of a kind, with a digit."""
 
 Discovery: TypeAlias = Mapping[str, Mapping[str, Any]]

@@ -6,6 +6,7 @@ import json
 from typing import Any, Final
 
 import pytest
+import trio
 
 from tests.e2e.contract.custom_kinds import serve_kind
 from trioformer.client import Client
@@ -147,6 +148,9 @@ async def test_discovery_names_the_hash_of_the_stored_version(server_client: Cli
 async def test_discovery_names_the_singular_of_a_custom_kind(server_client: Client) -> None:
     async with serve_kind(server_client, singular="thingy") as kind:
         info = resource_of(kind)
+        with trio.fail_after(30):
+            while (await server_client.request("GET", f"/apis/{info.api_version}")).code == 404:  # noqa: ASYNC110  # the state of a server
+                await trio.sleep(0.1)
         (found,) = (await get(server_client, f"/apis/{info.api_version}"))["resources"]
     assert found["singularName"] == "thingy"
     assert found["storageVersionHash"]
