@@ -25,6 +25,15 @@ from trioformer.testing import ControlPlane
 FILE: Final = Path(trioformer.__file__).parent / "testing" / "_serving" / "columns.txt"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
+CONTROLLERS: Final = "/api/v1/namespaces/default/replicationcontrollers"
+CONTROLLER: Final = {
+    "metadata": {"name": "web"},
+    "spec": {
+        "selector": {"app": "web"},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}},
+    },
+}
+
 
 async def fetch(client: Client) -> dict[str, Any]:
     """Return the definitions by resource."""
@@ -35,6 +44,9 @@ async def fetch(client: Client) -> dict[str, Any]:
             name = f"{info.plural}.{info.group}" if info.group else info.plural
             definitions = table["columnDefinitions"]
             columns["" if [one["name"] for one in definitions] == ["Name", "Age"] else name] = definitions
+    await client.request("POST", CONTROLLERS, body=CONTROLLER)
+    scale = await client.request("GET", f"{CONTROLLERS}/web/scale", accept=TABLE)
+    columns["scale.autoscaling"] = scale.json()["columnDefinitions"]
     return columns
 
 

@@ -10,6 +10,8 @@ kubectl() {
     [ $code = 0 ] || echo "= $code" >&3
 }
 setup() { shift; "$KUBECTL" "$@" >/dev/null 2>&1; }
+# Run a command again until it prints something.
+until_some() { for _ in $(seq 100); do [ -z "$("$@" 2>/dev/null)" ] || return; sleep 0.2; done; }
 cat > cm.yaml <<E
 ---
 apiVersion: v1
@@ -189,13 +191,13 @@ kubectl wait --for=condition=complete job/one --timeout=30s
 kubectl get jobs
 kubectl get job one -o wide
 kubectl get job one -o jsonpath='{.status.succeeded} {.spec.backoffLimit} {.spec.completionMode}{"\n"}'
-### create-cronjob differs: cron schedules are not validated
+### create-cronjob
 kubectl create cronjob nightly --image=busybox --schedule="0 0 1 1 *" -- true
 kubectl get cronjobs
 kubectl get cronjob nightly -o wide
+kubectl get cronjob nightly -o yaml
 kubectl create job manual --from=cronjob/nightly
 kubectl wait --for=condition=complete job/manual --timeout=30s
-kubectl get cronjob nightly -o yaml
 kubectl create cronjob bad --image=busybox --schedule="every day"
 ### create-configmap
 printf 'a=1\nb=2\n' > env
@@ -229,7 +231,7 @@ kubectl get service c -o yaml
 kubectl create service clusterip h --clusterip=None
 kubectl get service h -o wide
 kubectl create service clusterip bad --tcp=99999
-### create-service-nodeport differs: validation
+### create-service-nodeport
 kubectl create service nodeport n --tcp=80
 kubectl get service n
 kubectl get service n -o jsonpath='{.spec.type} {.spec.externalTrafficPolicy} {.spec.ports[0].nodePort}{"\n"}'
@@ -290,7 +292,7 @@ kubectl create pdb p --selector=app=web --min-available=50%
 kubectl create pdb q --selector=app=web --max-unavailable=1
 kubectl get pdb -o jsonpath='{.items[*].spec}{"\n"}'
 kubectl create pdb bad --selector=app=web --min-available=x
-### create-priorityclass differs: validation
+### create-priorityclass
 kubectl create priorityclass $N --value=1000 --description=high
 kubectl get priorityclass $N
 kubectl get priorityclass $N -o yaml
@@ -465,7 +467,7 @@ kubectl explain configmaps --output=plaintext-openapiv2
 ### explain-crd
 setup kubectl create -f crd.yaml
 setup kubectl wait --for=condition=Established crd things.$N.example.com
-sleep 2
+until_some "$KUBECTL" explain things.$N.example.com
 kubectl explain things.$N.example.com
 kubectl explain things.$N.example.com.spec.size
 setup kubectl delete crd things.$N.example.com
@@ -503,7 +505,7 @@ kubectl expose deployment none --port=80
 setup kubectl create -f deploy.yaml
 setup kubectl rollout status deployment web
 kubectl expose deployment web --port=80
-sleep 1
+until_some "$KUBECTL" get endpointslices -l kubernetes.io/service-name=web -o name
 kubectl get endpointslices -l kubernetes.io/service-name=web
 kubectl describe service web
 
@@ -532,6 +534,7 @@ kubectl get pod web -o jsonpath='{.spec.ephemeralContainers}{"\n"}'
 kubectl debug web --image=busybox -c dbg --attach=false
 ### debug-copy
 setup kubectl create -f pod.yaml
+setup kubectl wait --for=condition=Ready pod/web
 kubectl debug web --copy-to=web-2 --image=busybox -c dbg --attach=false
 kubectl wait --for=condition=Ready pod/web-2
 kubectl get pods
@@ -571,7 +574,7 @@ setup kubectl create -f node.yaml
 sed "s/nodeName: node-1/nodeName: $N/" pod.yaml > here.yaml
 setup kubectl create -f here.yaml
 setup kubectl create pdb all --selector=app=web --min-available=1
-sleep 1
+setup kubectl wait --for=jsonpath={.status.observedGeneration}=1 pdb all
 kubectl drain $N --force --timeout=2s
 setup kubectl delete pod web
 setup kubectl delete node $N
@@ -640,10 +643,11 @@ kubectl scale deployment web --replicas=3
 kubectl scale deployment/web --current-replicas=2 --replicas=1
 kubectl scale --replicas=1 -f deploy.yaml
 kubectl wait --for=jsonpath='{.status.replicas}'=1 deployment/web
+kubectl rollout status deployment web
 kubectl get deployment web
 kubectl scale deployment web --replicas=-1
 kubectl scale configmap/conf --replicas=1
-### scale-replicaset differs: a Scale has no Table
+### scale-replicaset
 setup kubectl create -f deploy.yaml
 setup kubectl rollout status deployment web
 kubectl scale statefulset db --replicas=2
@@ -829,7 +833,7 @@ for each in c a b; do sed "s/name: conf/name: $each/" cm.yaml | setup kubectl cr
 kubectl get configmaps -l app=web --sort-by=.metadata.name
 kubectl get configmaps -l app=web --sort-by=.data.none
 kubectl get configmaps -l app=web --sort-by='{.metadata.creationTimestamp}' -o name | sort
-### get-selectors differs: the wording of errors in selectors
+### get-selectors
 for each in c a b; do sed "s/name: conf/name: $each/" cm.yaml | setup kubectl create -f -; done
 kubectl label configmap a tier=x
 kubectl get configmaps -l 'app=web,tier in (x,y)'
@@ -855,11 +859,12 @@ kubectl get -n none-such pods
 kubectl get pods -o yaml
 ### get-watch
 setup kubectl create -f cm.yaml
-LIMIT=4 kubectl get configmap conf --watch --output-watch-events &
-sleep 1.5
+LIMIT=15 kubectl get configmap conf --watch --output-watch-events > seen &
+until_some grep ADDED seen
 setup kubectl label configmap conf a=b
 setup kubectl delete configmap conf
 wait
+cat seen
 ### get-watch-only
 LIMIT=3 kubectl get pods --watch-only -o name &
 sleep 1.5
@@ -888,6 +893,7 @@ kubectl get deployments.v1beta1.apps
 kubectl get events.events.k8s.io
 ### get-persistent-volumes differs: no controller for volumes
 kubectl create -f pv.yaml
+setup kubectl wait --for=jsonpath={.status.phase}=Available pv $N --timeout=5s
 kubectl get pv $N
 kubectl get pvc data
 kubectl get storageclass none
@@ -928,6 +934,7 @@ setup kubectl autoscale deployment web --max=3 --cpu=50%
 kubectl describe hpa web --show-events=false
 ### describe-quota differs: no controller for quotas
 kubectl create quota q --hard=pods=3
+setup kubectl wait --for=jsonpath={.status.hard.pods}=3 quota q --timeout=5s
 kubectl describe quota q
 kubectl get quota
 ### describe-pdb
@@ -940,8 +947,8 @@ kubectl get pdb
 ### describe-node differs: kwok describes its node otherwise
 kubectl describe node node-1
 ### get-nodes
-kubectl get nodes
-kubectl get nodes -o name
+kubectl get nodes node-1
+kubectl get nodes node-1 -o name
 ### events
 sed "s/NAMESPACE/$N/" event.yaml | kubectl create -f -
 kubectl events
@@ -965,7 +972,7 @@ kubectl api-resources --verbs=list --categories=all -o name
 kubectl api-resources --api-group=none
 ### api-versions
 kubectl api-versions | grep -v example.com
-### version differs: the version names trioformer
+### version
 kubectl version
 kubectl version -o yaml
 ### cluster-info

@@ -13,7 +13,7 @@ from tests.e2e.kubectl_flows import FLOWS, Runner, schedule
 from trioformer import open_client
 from trioformer.testing import APIServer, ControlPlane, serve_http
 
-EQUAL_AT_LEAST = 136
+EQUAL_AT_LEAST = 142
 
 
 Printed = dict[str, str]

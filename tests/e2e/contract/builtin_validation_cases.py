@@ -180,10 +180,20 @@ CREATED: Final[Mapping[str, str]] = {
     """,
     "CronJob/nightly": """
         spec.schedule=-
+        spec.schedule=every day
+        spec.schedule="@often"
+        spec.schedule="60 * * * *"
+        spec.schedule="*/5 0-23 0 * *"
+        spec.schedule="1,2 0 * * 5-7"
         spec.concurrencyPolicy=Never
         spec.successfulJobsHistoryLimit=-1
         spec.startingDeadlineSeconds=-1
         spec.jobTemplate.spec.template.spec.restartPolicy=Always
+    """,
+    "PriorityClass/high": """
+        value=1000000001
+        metadata.name=system-high
+        preemptionPolicy=Always
     """,
     "RoleBinding/readers": """
         roleRef.name=-

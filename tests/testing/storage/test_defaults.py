@@ -98,7 +98,7 @@ def test_services_have_different_addresses_and_ports() -> None:
 
 
 def test_the_ports_of_deleted_and_restored_services_are_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_strategies, "_PORTS", range(30_000, 30_003))
+    monkeypatch.setattr(_strategies, "NODE_PORTS", range(30_000, 30_003))
     first, server = APIServer(), APIServer()
 
     def add(to: APIServer, name: str, **port: int) -> int:

@@ -26,6 +26,10 @@ from ._responses import JSON_TYPE, Response, json_response, not_found_page
 VERSION: JSONObject = {
     "major": "1",
     "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
     "gitVersion": "v1.36.3+trioformer",
     "gitCommit": "",
     "gitTreeState": "",

@@ -17,7 +17,7 @@ from .._storage._apply import APPLY, check_manager, is_forced, read_config
 from .._storage._bodies import decode_body, decode_yaml
 from .._storage._deletion import DeleteOptions
 from .._storage._field_checks import FieldCheck
-from .._storage._kinds import ServedKind
+from .._storage._kinds import SCALE, ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
@@ -200,6 +200,10 @@ class Resources:
             apply=apply,
             options=request.options(is_applier=is_apply),
         )
+        if record.subresource == "scale" and rendering.accepted.format:
+            scale = decode(b"".join(response.chunks))
+            del scale["kind"], scale["apiVersion"]
+            return _one(rendering, SCALE, Stored("", int(scale["metadata"]["resourceVersion"]), body_of(scale)))
         return attrs.evolve(response, encoding=rendering.accepted.encoding)
 
     def _answer(self, request: ResourceRequest, served: ServedKind) -> Response:

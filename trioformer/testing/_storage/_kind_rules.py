@@ -5,6 +5,7 @@ Source: kubernetes ``pkg/apis/*/validation/validation.go``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -19,6 +20,11 @@ from ._metadata import json_equal
 from ._selection import selector_in
 from ._status import cause
 from ._storage import JSONObject
+
+NODE_PORTS: Final = range(30_000, 32_768)
+"""The ports that kube-apiserver allocates by default."""
+_HIGHEST_PRIORITY: Final = 1_000_000_000
+_SYSTEM_PRIORITIES: Final = ("system-cluster-critical", "system-node-critical")
 
 Check = Callable[[JSONObject, str], Iterator[JSONObject]]
 """A function that yields the causes of an object's errors.  It takes the object and its path."""
@@ -128,6 +134,44 @@ def _job_template(spec: JSONObject, path: str) -> Iterator[JSONObject]:
         yield from _selector("")(spec, path)
 
 
+_CRON: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+"""The limits of the fields of a schedule: minute, hour, day of the month, month and day of the week."""
+_SCHEDULES: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+
+
+def _schedule_problem(schedule: str) -> str:
+    fields = schedule.split()
+    if schedule.startswith("@"):
+        is_known = schedule in _SCHEDULES or schedule.startswith("@every ")
+        return "" if is_known else f"unrecognized descriptor: {schedule}"
+    if len(fields) != len(_CRON):
+        return f"expected exactly {len(_CRON)} fields, found {len(fields)}: [{' '.join(fields)}]"
+    for field, (low, high) in zip(fields, _CRON, strict=True):
+        for part in field.split(","):
+            numbers = [int(one) for one in re.findall(r"\d+", part.partition("/")[0])]
+            if (first := min(numbers, default=low)) < low:
+                return f"beginning of range ({first}) below minimum ({low}): {part}"
+            if (last := max(numbers, default=high)) > high:
+                return f"end of range ({last}) above maximum ({high}): {part}"
+    return ""
+
+
+def _schedule(spec: JSONObject, path: str) -> Iterator[JSONObject]:
+    schedule = spec.get("schedule")
+    if schedule and (problem := _schedule_problem(schedule)):
+        yield invalid_value(f"{path}.schedule", schedule, problem)
+
+
+def _priority(priority: JSONObject, path: str) -> Iterator[JSONObject]:
+    name = priority["metadata"]["name"]
+    if name.startswith("system-"):
+        if name not in _SYSTEM_PRIORITIES:
+            reserved = "priority class names with 'system-' prefix are reserved for system use only"
+            yield forbidden("metadata.name", f"{reserved}. error: {name} is not a known system priority class")
+    elif priority.get("value", 0) > _HIGHEST_PRIORITY:
+        yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}")
+
+
 # --- services and configuration ---------------------------------------------------------------------------------------
 
 
@@ -155,8 +199,12 @@ def _service_ports(spec: JSONObject, path: str) -> Iterator[JSONObject]:
 def _service_type(spec: JSONObject, path: str) -> Iterator[JSONObject]:
     seen = set()
     for i, port in enumerate(spec.get("ports") or ()):
-        if port.get("nodePort") and spec.get("type") == "ClusterIP":
-            yield forbidden(f"{path}.ports[{i}].nodePort", "may not be used when `type` is 'ClusterIP'")
+        number, where = port.get("nodePort"), f"{path}.ports[{i}].nodePort"
+        if number and spec.get("type") == "ClusterIP":
+            yield forbidden(where, "may not be used when `type` is 'ClusterIP'")
+        elif number and number not in NODE_PORTS:
+            valid = f"The range of valid ports is {NODE_PORTS[0]}-{NODE_PORTS[-1]}"
+            yield invalid_value(where, number, f"provided port is not in the valid range. {valid}")
     for i, port in enumerate(spec.get("ports") or ()):
         key = port.get("protocol"), port.get("port")
         if key in seen:
@@ -201,6 +249,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "apps_v1.ReplicaSetSpec.template": _template("ReplicaSet"),
     "apps_v1.StatefulSetSpec.selector": _selector("statefulset"),
     "apps_v1.StatefulSetSpec.template": _template("StatefulSet"),
+    "batch_v1.CronJobSpec.schedule": _schedule,
     "batch_v1.JobSpec.template": _job_template,
     "core_v1.ConfigMap.data": _config_map,
     "core_v1.EnvVar.valueFrom": _variable,
@@ -210,6 +259,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "core_v1.ServiceSpec.type": _service_type,
     "core_v1.ReplicationControllerSpec.template": _template("ReplicationController"),
     "meta_v1.LabelSelectorRequirement.operator": _expression,
+    "scheduling_v1.PriorityClass.value": _priority,
 }
 """The checks by type and field.  A check follows the rules of its field."""
 

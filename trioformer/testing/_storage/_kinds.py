@@ -143,6 +143,12 @@ class ServedKind:
         return self.resource == "namespaces"
 
 
+SCALE = ServedKind(
+    ResourceInfo(group="autoscaling", version="v1", kind="Scale", plural="scale", namespaced=True), is_builtin=True
+)
+"""The kind of the subresource ``scale``."""
+
+
 @final
 @attrs.define(eq=False)
 class Kinds:

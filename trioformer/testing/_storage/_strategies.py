@@ -20,13 +20,13 @@ from ...models._internal import decode
 from . import _custom
 from ._default_rules import TEMPLATE_GENERATION, WRONG_TYPE, take_labels
 from ._defaults import empty_status
+from ._kind_rules import NODE_PORTS
 from ._kinds import ServedKind
 from ._metadata import json_equal, ordered
 from ._storage import JSONObject, Storage
 
 _ADDRESSES: Final = range(2, 65_535)
 """The numbers of the cluster IPs in 10.0.0.0/16.  The first address belongs to the Service ``kubernetes``."""
-_PORTS: Final = range(30_000, 32_768)
 _TAKEN: Final = re.compile(r'(?<=")10\.0\.\d+\.\d+(?=")|(?<=odePort":)\d+')
 _NODE_PORT_TYPES: Final = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
@@ -228,10 +228,10 @@ def _allocate(storage: Storage, spec: JSONObject) -> None:
     _taken(storage).update(map(str, given.values()))
     for port in ports:
         if not port.get("nodePort"):
-            port["nodePort"] = given.get(port["port"]) or int(_free(storage, _PORTS))
+            port["nodePort"] = given.get(port["port"]) or int(_free(storage, NODE_PORTS))
             given[port["port"]] = port["nodePort"]
     if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
-        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or int(_free(storage, _PORTS))
+        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or int(_free(storage, NODE_PORTS))
 
 
 def _address(number: int) -> str:
