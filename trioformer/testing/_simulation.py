@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from string import Template
 from typing import Any, final
 
 import attrs
 import trio
+import yaml
 
 from .._util import open_serving_nursery, opened_by
 from ..client import Client
-from ..models import from_dict
 from ..models.core_v1 import Node, Pod
 from ._server import APIServer
-from ._storage._clock import timestamp
 
 PERIOD = 0.5
 """Seconds between two changes. Of three consecutive changes, one adds a pod, one updates a pod, and one deletes a
@@ -22,7 +23,12 @@ pod."""
 MAX_PODS = 6
 """The maximum number of pods."""
 NODES = ("node-1", "node-2", "node-3")
-APPS = {"web": "nginx:1.27", "api": "registry.example.com/api:2.4.1", "worker": "registry.example.com/worker:2.4.1"}
+APPS = (
+    ("web", "nginx:1.27", "7d9c8b6f5"),
+    ("api", "registry.example.com/api:2.4.1", "5f6d7c9b84"),
+    ("worker", "registry.example.com/worker:2.4.1", "6b8f4d5c7d"),
+)
+"""The name, the image and the hash of each application."""
 NAMESPACE = "default"
 
 
@@ -86,7 +92,7 @@ async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[No
     cluster = _SimulatedCluster(server)
     cluster.create_nodes()
     for _ in APPS:
-        cluster.start_pod(cluster.create_pod())
+        server.script_pod(cluster.create_pod())
     task_status.started()
     for step in itertools.count():
         await trio.sleep(PERIOD)
@@ -104,19 +110,25 @@ class _SimulatedCluster:
     _pending: str = ""
     """The pod that was created last, if it is not running yet."""
     _count: int = 0
+    _node: str = attrs.field(init=False)
+    _pod: str = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        text = Path(__file__).with_name("simulation.yaml").read_text("utf-8")
+        self._node, self._pod = text.split("---\n")
 
     def create_nodes(self) -> None:
         existing = {node.name for node in self._server.list(Node)}
         for name in NODES:
             if name not in existing:
-                self._server.create(_node(name))
+                self._create(self._node, node=name)
 
     def advance(self, step: int) -> None:
         """Make the changes of the next step."""
         existing = {pod.name for pod in self._server.list(Pod, namespace=NAMESPACE)}
         self._pods = [name for name in self._pods if name in existing]  # clients may delete them too
         if self._pending in existing:
-            self.start_pod(self._pending)
+            self._server.script_pod(self._pending)
         self._pending = ""
         match step % 3:
             case 0 if len(self._pods) < MAX_PODS:
@@ -129,83 +141,13 @@ class _SimulatedCluster:
 
     def create_pod(self) -> str:
         """Create the next pod, bound to a node but not running, and return its name."""
-        app = list(APPS)[self._count % len(APPS)]
-        made = self._server.create(from_dict(Pod, _pod(app, NODES[self._count % len(NODES)])))
+        app, image, digest = APPS[self._count % len(APPS)]
+        name = self._create(self._pod, app=app, image=image, hash=digest, node=NODES[self._count % len(NODES)])
         self._count += 1
-        self._pods.append(made.name)
-        return made.name
+        self._pods.append(name)
+        return name
 
-    def start_pod(self, name: str) -> None:
-        """Set the status of a pod to running and ready."""
-        status = _running(name.partition("-")[0], self._count, timestamp(self._server.clock))
-        self._server.patch(Pod, name, {"status": status}, namespace=NAMESPACE)
-
-
-_HASHES = {"web": "7d9c8b6f5", "api": "5f6d7c9b84", "worker": "6b8f4d5c7d"}
-
-
-def _node(name: str) -> dict[str, Any]:
-    amounts = {"cpu": "4", "memory": "16Gi", "pods": "110"}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
-        "spec": {},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": [ready],
-            "nodeInfo": {"kubeletVersion": "v1.36.3", "operatingSystem": "linux", "architecture": "amd64"},
-        },
-    }
-
-
-def _pod(app: str, node: str) -> dict[str, Any]:
-    container = {
-        "name": app,
-        "image": APPS[app],
-        "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
-        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "generateName": f"{app}-{_HASHES[app]}-",
-            "namespace": NAMESPACE,
-            "labels": {"app": app, "pod-template-hash": _HASHES[app]},
-        },
-        "spec": {
-            "containers": [container],
-            "nodeName": node,
-            "restartPolicy": "Always",
-            "serviceAccountName": "default",
-        },
-        "status": {"phase": "Pending", "qosClass": "Burstable"},
-    }
-
-
-def _running(app: str, count: int, now: str) -> dict[str, Any]:
-    address = f"10.1.{count // 250 % 250}.{count % 250 + 1}"
-    types = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-    return {
-        "phase": "Running",
-        "conditions": [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in types],
-        "hostIP": "192.0.2.10",
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "startTime": now,
-        "containerStatuses": [
-            {
-                "name": app,
-                "image": APPS[app],
-                "imageID": f"{APPS[app]}@sha256:{'0' * 64}",
-                "state": {"running": {"startedAt": now}},
-                "lastState": {},
-                "ready": True,
-                "started": True,
-                "restartCount": 0,
-            }
-        ],
-    }
+    def _create(self, template: str, **names: str) -> str:
+        made: Any = self._server.create(yaml.safe_load(Template(template).substitute(names)))
+        name: str = made["metadata"]["name"]
+        return name
