@@ -8,7 +8,6 @@ So do generators such as ``kubectl create deployment``, which send protobuf.
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import logging
 import socket
@@ -28,7 +27,7 @@ from .._run import run
 from .._secret import Secret
 from .._serving import serve_app
 from ..errors import ConfigError, ManifestError, StatusError
-from ._identity import Identity, make_identity, new_token
+from ._identity import Identity, kubeconfig_content, make_identity, new_token
 from ._serve_http import LIMITS, Access
 from ._server import APIServer
 from ._serving._guard import checked_host, plain_host
@@ -220,20 +219,13 @@ async def _write_kubeconfig(path: Path | None, access: Access, listener: socket.
 
 
 def _kubeconfig(url: str, access: Access) -> Secret[bytes]:
-    name = "trioformer"
-    cluster = {"server": url}
+    authority = None
     if access.identity is not None:
-        cluster["certificate-authority-data"] = base64.b64encode(access.identity.authority.encode()).decode()
+        authority = access.identity.authority.encode()
     elif access.certificate is not None:  # the file must include the authority of a certificate that is not self-signed
-        cluster["certificate-authority-data"] = base64.b64encode(read_file(access.certificate).reveal()).decode()
-    content = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": name, "user": {"token": "TOKEN"} if access.token else {}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
-        "current-context": name,
-    }
+        authority = read_file(access.certificate).reveal()
+    credentials = {"token": "TOKEN"} if access.token else {}
+    content = kubeconfig_content("trioformer", url, authority, "trioformer", credentials, namespace="default")
     text = yaml.safe_dump(content, sort_keys=False)
     if not access.token:
         return Secret(text.encode())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
 import ssl
 from collections.abc import Iterable
-from typing import Final, final
+from typing import Any, Final, final
 
 import attrs
 
@@ -56,3 +57,20 @@ def make_identity(names: Iterable[str]) -> Identity:
 def new_token() -> Secret[str]:
     """Return a random token."""
     return Secret(secrets.token_urlsafe(32))
+
+
+def kubeconfig_content(
+    name: str, url: str, authority: bytes | None, user: str, credentials: dict[str, str], **context: str
+) -> dict[str, Any]:
+    """Return a kubeconfig with one cluster and one user.  The certificate of the authority is embedded."""
+    cluster = {"server": url}
+    if authority is not None:
+        cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": user, **context}}],
+        "current-context": name,
+    }

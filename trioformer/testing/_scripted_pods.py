@@ -177,14 +177,14 @@ class ScriptedPod:
             port: The port.
             handler: An async function that takes a :class:`ScriptedConnection`.
         """
+        self._scripts.connections[self._pod()["metadata"]["uid"]][port] = handler
+
+    def _pod(self) -> JSONObject:
         with as_status_errors(f"script pod {self.name}"):
-            pod = self._scripts.pod(self.namespace, self.name)
-        self._scripts.connections[pod["metadata"]["uid"]][port] = handler
+            return self._scripts.pod(self.namespace, self.name)
 
     def _processes(self) -> ProcessScripts:
-        with as_status_errors(f"script pod {self.name}"):
-            pod = self._scripts.pod(self.namespace, self.name)
-        return self._scripts.processes[pod["metadata"]["uid"]]
+        return self._scripts.processes[self._pod()["metadata"]["uid"]]
 
     def disconnect(self, how: WatchEnd = "reset") -> int:
         """End the requests that follow logs of this pod, as when the API server loses the connection to the node.
@@ -241,8 +241,7 @@ class ScriptedPod:
             ip: The IP address of a pod without an address.  The default, None, means the next address in 10.244.0.0/16.
         """
         now = timestamp(self._scripts.clock)
-        with as_status_errors(f"script pod {self.name}"):
-            self._scripts.pod(self.namespace, self.name)
+        self._pod()
 
         def started(pod: JSONObject) -> JSONObject:
             spec, status = pod["spec"], dict(pod.get("status") or {})
@@ -276,8 +275,7 @@ class ScriptedPod:
 
     def _find(self, container: str | None) -> tuple[JSONObject, str]:
         """Return the pod and the name of the selected container."""
-        with as_status_errors(f"script pod {self.name}"):
-            pod = self._scripts.pod(self.namespace, self.name)
+        pod = self._pod()
         names = [name for found in containers_of(pod).values() for name in found]
         if container is None and len(names) == 1:
             return pod, names[0]

@@ -5,9 +5,7 @@ Source: kubernetes ``pkg/registry/apps/*/storage``, apiextensions-apiserver ``pk
 
 from __future__ import annotations
 
-from typing import Any, final
-
-import attrs
+from typing import Any
 
 from ...errors import SelectorError
 from ...models._internal import decode
@@ -21,53 +19,36 @@ from .._storage._storage import JSONObject, Stored
 from ._cells import value_at
 
 
-@final
-@attrs.frozen
-class ScalePaths:
-    """The paths of the fields in an object that correspond to the fields of its Scale."""
-
-    replicas: tuple[str, ...] = ("spec", "replicas")
-    """The path of ``spec.replicas``."""
-    current: tuple[str, ...] = ("status", "replicas")
-    """The path of ``status.replicas``."""
-    selector: tuple[str, ...] | None = None
-    """The path of the string ``status.selector``, or None for kinds that have a selector in their spec or no
-    selector."""
-
-    @classmethod
-    def of(cls, served: ServedKind) -> ScalePaths:
-        """Return the paths for a kind."""
-        if served.scale is None:
-            return cls()
-        spec, status, selector = (
-            _path(served.scale.get(name)) for name in ("specReplicasPath", "statusReplicasPath", "labelSelectorPath")
-        )
-        return cls(spec or cls().replicas, status or cls().current, selector or None)
+def _path(served: ServedKind, name: str, default: str = "") -> tuple[str, ...]:
+    """Return the path in an object of a field of its Scale, or an empty path."""
+    text = (served.scale or {}).get(name)
+    path = text if isinstance(text, str) and text else default
+    return tuple(path.removeprefix(".").split(".")) if path else ()
 
 
-def _path(text: object) -> tuple[str, ...]:
-    return tuple(text.removeprefix(".").split(".")) if isinstance(text, str) and text else ()
+def _replicas_path(served: ServedKind) -> tuple[str, ...]:
+    return _path(served, "specReplicasPath", ".spec.replicas")
 
 
-def scale_of(paths: ScalePaths, served: ServedKind, stored: Stored) -> JSONObject:
+def scale_of(served: ServedKind, stored: Stored) -> JSONObject:
     """Return the Scale of an object.
 
     Raises:
         APIStatusError: A custom object does not have a number of replicas (500).
     """
     obj = decode(b"{" + stored.body)
-    replicas = value_at(obj, *paths.replicas)
+    replicas = value_at(obj, *_replicas_path(served))
     if replicas is None and not served.is_builtin:
-        problem = f'the spec replicas field "{_shown(paths.replicas)}" does not exist'
+        problem = f'the spec replicas field "{_shown(_replicas_path(served))}" does not exist'
         details = {"causes": [{"message": problem}]}
         raise status_error(500, message=f"Internal error occurred: {problem}", details=details)
-    return _scale(paths, served, obj, replicas)
+    return _scale(served, obj, replicas)
 
 
-def _scale(paths: ScalePaths, served: ServedKind, obj: JSONObject, replicas: object) -> JSONObject:
+def _scale(served: ServedKind, obj: JSONObject, replicas: object) -> JSONObject:
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    status: JSONObject = {"replicas": value_at(obj, *paths.current) or 0}
-    selector = _selector(paths, served, obj)
+    status: JSONObject = {"replicas": value_at(obj, *_path(served, "statusReplicasPath", ".status.replicas")) or 0}
+    selector = _selector(served, obj)
     if selector:
         status["selector"] = selector
     return {
@@ -79,9 +60,9 @@ def _scale(paths: ScalePaths, served: ServedKind, obj: JSONObject, replicas: obj
     }
 
 
-def _selector(paths: ScalePaths, served: ServedKind, obj: JSONObject) -> str:
-    if paths.selector is not None:
-        return str(value_at(obj, *paths.selector) or "")
+def _selector(served: ServedKind, obj: JSONObject) -> str:
+    if path := _path(served, "labelSelectorPath"):
+        return str(value_at(obj, *path) or "")
     selector = value_at(obj, "spec", "selector") if served.is_builtin else None
     if not isinstance(selector, dict):
         return ""
@@ -96,24 +77,23 @@ def rescale(
     registry: Registry, served: ServedKind, namespace: str, name: str, change: Change, options: WriteOptions
 ) -> JSONObject:
     """Change a Scale and return it.  Only the number of replicas can be changed."""
-    paths = ScalePaths.of(served)
     current = registry.get(served, namespace, name)
     obj = decode(b"{" + current.body)
-    scale = change(_scale(paths, served, obj, value_at(obj, *paths.replicas)))
+    scale = change(_scale(served, obj, value_at(obj, *_replicas_path(served))))
     metadata = metadata_of(scale)
     registry.check_location(served, namespace, name, metadata)
     replicas = value_at(scale, "spec", "replicas") or 0
     is_number = isinstance(replicas, int) and not isinstance(replicas, bool)
     if not is_number or (replicas < 0 and served.is_builtin):
-        raise _negative(paths, served, name, replicas)
+        raise _negative(served, name, replicas)
     version = metadata.get("resourceVersion")
 
     def rescaled(obj: JSONObject) -> JSONObject:
         metadata = {**obj["metadata"], "resourceVersion": version or obj["metadata"]["resourceVersion"]}
-        changed: JSONObject = merge({**obj, "metadata": metadata}, _at(paths.replicas, replicas))
+        changed: JSONObject = merge({**obj, "metadata": metadata}, _at(_replicas_path(served), replicas))
         return changed
 
-    return scale_of(paths, served, registry.update(served, namespace, name, rescaled, **options))
+    return scale_of(served, registry.update(served, namespace, name, rescaled, **options))
 
 
 def apply_scale(
@@ -132,7 +112,6 @@ def apply_scale(
         APIStatusError: The configuration is not valid (400, 404 or 422), other managers own the replicas field (409),
             or the kind is a custom kind, as in kube-apiserver (500).
     """
-    paths = ScalePaths.of(served)
     version, kind = config.get("apiVersion"), config.get("kind")
     if (version, kind) != ("autoscaling/v1", "Scale"):
         raise bad_request(f"invalid object type: {version}, Kind={kind}")
@@ -140,13 +119,13 @@ def apply_scale(
     registry.check_location(served, namespace, name, {"name": name, **metadata})
     replicas = value_at(config, "spec", "replicas")
     if replicas is not None and (not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0):
-        raise _negative(paths, served, name, replicas)
+        raise _negative(served, name, replicas)
     kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
     wanted: JSONObject = {
         "apiVersion": served.info.api_version,
         "kind": served.info.kind,
         "metadata": {"name": name, **kept},
-        **({} if replicas is None else _at(paths.replicas, replicas)),
+        **({} if replicas is None else _at(_replicas_path(served), replicas)),
     }
 
     def applied(live: JSONObject) -> JSONObject:
@@ -159,7 +138,7 @@ def apply_scale(
             raise status_error(500, reason="", message=f"{what}: {problem}")
         return obj
 
-    return scale_of(paths, served, registry.update(served, namespace, name, applied, **options))
+    return scale_of(served, registry.update(served, namespace, name, applied, **options))
 
 
 def _at(path: tuple[str, ...], value: object) -> JSONObject:
@@ -171,13 +150,13 @@ def _at(path: tuple[str, ...], value: object) -> JSONObject:
     return made
 
 
-def _negative(paths: ScalePaths, served: ServedKind, name: str, replicas: object) -> Exception:
+def _negative(served: ServedKind, name: str, replicas: object) -> Exception:
     if served.is_builtin:
         problem = f"Invalid value: {replicas!r}: must be greater than or equal to 0"
         return invalid("autoscaling", "Scale", name, [cause("FieldValueInvalid", problem, "spec.replicas")])
     problem = f"Invalid value: {replicas!r}: should be a non-negative integer"
     return invalid(
-        served.info.group, served.info.kind, name, [cause("FieldValueInvalid", problem, _shown(paths.replicas))]
+        served.info.group, served.info.kind, name, [cause("FieldValueInvalid", problem, _shown(_replicas_path(served)))]
     )
 
 

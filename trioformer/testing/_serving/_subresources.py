@@ -17,7 +17,7 @@ from ._evictions import evict
 from ._not_served import missing
 from ._requests import RequestRecord
 from ._responses import Response, json_response
-from ._scales import ScalePaths, apply_scale, rescale, scale_of
+from ._scales import apply_scale, rescale, scale_of
 from ._tokens import grant
 
 
@@ -50,7 +50,7 @@ def handle(
         case "serviceaccounts", "token", "create":
             return json_response(grant(registry, served, namespace, name, body()), code=201)
         case _, "scale", "get":
-            return json_response(scale_of(ScalePaths.of(served), served, registry.get(served, namespace, name)))
+            return json_response(scale_of(served, registry.get(served, namespace, name)))
         case _, "scale", "update":
             scale = body()
             return json_response(rescale(registry, served, namespace, name, lambda _: scale, options))

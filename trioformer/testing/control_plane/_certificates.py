@@ -23,6 +23,7 @@ except ModuleNotFoundError as _missing:
 
 from ..._files import write_private
 from ..._secret import Secret
+from .._identity import kubeconfig_content
 
 __all__ = ["Certificates", "issue_certificates"]
 
@@ -59,19 +60,11 @@ class Certificates:
 
     def kubeconfig(self, url: str) -> dict[str, object]:
         """Return a kubeconfig for the administrator of the server at `url`, with embedded certificates."""
-        cluster = {"server": url, "certificate-authority-data": _encoded(self.authority)}
-        user = {
+        credentials = {
             "client-certificate-data": _encoded(self.client_certificate),
             "client-key-data": _encoded(self.client_key),
         }
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "control-plane", "cluster": cluster}],
-            "users": [{"name": ADMINISTRATOR, "user": user}],
-            "contexts": [{"name": "control-plane", "context": {"cluster": "control-plane", "user": ADMINISTRATOR}}],
-            "current-context": "control-plane",
-        }
+        return kubeconfig_content("control-plane", url, self.authority.read_bytes(), ADMINISTRATOR, credentials)
 
 
 def issue_certificates(directory: Path) -> Certificates:
