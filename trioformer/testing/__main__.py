@@ -22,7 +22,7 @@ import trio
 import yaml
 
 from .._files import read_file, write_private
-from .._listeners import open_listener, url_of
+from .._listeners import url_of
 from .._run import run
 from .._secret import Secret
 from .._serving import serve_app
@@ -195,17 +195,11 @@ def _read_token(path: Path) -> Secret[str]:
 
 async def _listen(bind: str, access: Access) -> socket.socket:
     try:
-        listener = await open_listener(bind)
+        return await access.listen(bind)
     except ValueError as exc:
         raise _UsageError(str(exc)) from exc
     except OSError as exc:
         raise _UsageError(f"cannot listen on {bind}: {exc.strerror}") from exc
-    try:
-        access.check(bind, listener)
-    except ValueError as exc:
-        listener.close()
-        raise _UsageError(str(exc)) from exc
-    return listener
 
 
 async def _write_kubeconfig(path: Path | None, access: Access, listener: socket.socket) -> None:

@@ -12,6 +12,7 @@ from ..models import KubernetesObject, ResourceInfo
 from ..models._internal import decode, dumps, find_model, plain
 from ._convert import K, Kind, as_status_errors, convert_like, find_kind, namespace_and_name, read_object
 from ._history import describe_history
+from ._storage._deletion import BACKGROUND
 from ._storage._kinds import Kinds, ServedKind
 from ._storage._patching import merge
 from ._storage._registry import Registry
@@ -269,4 +270,4 @@ class DirectAPI:
             namespace, name = kind.namespace or "default", kind.name
             kind = type(kind)
         with as_status_errors(f"delete {name}"):
-            self._registry.delete(find_kind(self._kinds, kind), namespace, name, policy="Background")
+            self._registry.delete(find_kind(self._kinds, kind), namespace, name, BACKGROUND)

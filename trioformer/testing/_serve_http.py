@@ -76,7 +76,22 @@ class Access:
             return None
         return server_context(self.certificate, self.key, names=names)
 
-    def check(self, bind: str, listener: socket.socket) -> None:
+    async def listen(self, bind: str) -> socket.socket:
+        """Open the socket that the server listens on.
+
+        Raises:
+            ValueError: ``bind`` is not ``host:port``, or TLS or a token is missing.
+            OSError: The server cannot listen on the address.
+        """
+        listener = await open_listener(bind)
+        try:
+            self._check(bind, listener)
+        except ValueError:
+            listener.close()
+            raise
+        return listener
+
+    def _check(self, bind: str, listener: socket.socket) -> None:
         """Check that a server that other machines can reach has TLS and a token.
 
         With ``allow_insecure``, only log a warning.
@@ -182,11 +197,6 @@ async def serve_http(
     )
     del token  # a traceback that prints variables would show it
     tls = access.tls_context()
-    listener = await open_listener(bind)
-    try:
-        access.check(bind, listener)
-    except ValueError:
-        listener.close()
-        raise
+    listener = await access.listen(bind)
     app = access.guard(server, bind, listener)
     await serve_app(app, listener, limits=LIMITS, tls=tls, access_log=access_log, task_status=task_status)

@@ -67,9 +67,8 @@ class StateFile:
             if content["format"] != _FORMAT or not isinstance(content["revision"], int):
                 raise ValueError("format")
             if (given := content["identity"]) is not None:
-                secret = {name: Secret(given[name]) for name in ("key", "token")}
-                names = frozenset(given["names"])
-                state.identity = Identity(given["authority"], given["certificate"], names=names, **secret)
+                secrets = {name: Secret(given[name]) for name in ("key", "token")}
+                state.identity = Identity(**given | secrets | {"names": frozenset(given["names"])})
         except FileNotFoundError:
             pass
         except OSError as exc:
@@ -140,14 +139,7 @@ class StateFile:
         Raises:
             OSError: The file cannot be written.
         """
-        identity = None
-        if (one := self.identity) is not None:
-            identity = {
-                **attrs.asdict(one),
-                "key": one.key.reveal(),
-                "token": one.token.reveal(),
-                "names": sorted(one.names),
-            }
+        identity = self.identity and attrs.asdict(self.identity, value_serializer=_plain)
         objects = {
             resource: {key: (one.revision, one.body.decode()) for key, one in found.items()}
             for resource, found in snapshot._objects.items()
@@ -156,3 +148,7 @@ class StateFile:
         new = f"{self.path}.new"
         write_private(new, Secret(dumps(content)))
         os.replace(new, self.path)
+
+
+def _plain(_: object, attribute: object, value: Any) -> Any:
+    return value.reveal() if isinstance(value, Secret) else sorted(value) if isinstance(value, frozenset) else value

@@ -17,6 +17,7 @@ import trio
 
 from ...errors import SelectorError
 from .._storage._clock import timestamp
+from .._storage._deletion import BACKGROUND
 from .._storage._garbage import GarbageCollector
 from .._storage._kinds import ServedKind
 from .._storage._parts import Part
@@ -220,4 +221,4 @@ class Cluster:
         """Delete an object, unless it is already being deleted."""
         metadata, served = obj["metadata"], self._kinds[obj["kind"]]
         if "deletionTimestamp" not in metadata:
-            self.registry.delete(served, metadata.get("namespace", ""), metadata["name"], policy="Background")
+            self.registry.delete(served, metadata.get("namespace", ""), metadata["name"], BACKGROUND)

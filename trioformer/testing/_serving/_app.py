@@ -108,7 +108,7 @@ class Application:
             result, served = self._handle(request, headers.get("host", ""))
             if isinstance(result, ProcessRequest | PortForwardRequest):
                 record.set_code(101)
-                socket = await accept(result, headers, (scope.get("extensions") or {}).get(UPGRADE))
+                socket = await accept(result.protocols, headers, (scope.get("extensions") or {}).get(UPGRADE))
                 try:
                     await result.run(socket)
                 finally:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
+
 from ...errors import SelectorError
 from .._storage._clock import timestamp
 from .._storage._deletion import DeleteOptions
@@ -38,15 +40,13 @@ def evict(
         raise bad_request("name in URL does not match name in Eviction object")
     given = value_at(eviction, "deleteOptions")
     options = DeleteOptions.parse(given if isinstance(given, dict) else {}, {})
-    dry_run = dry_run or options.dry_run
+    options = attrs.evolve(options, dry_run=dry_run or options.dry_run)
     pod = decoded(registry.get(served, namespace, name))
     metadata = pod["metadata"]
     is_over = value_at(pod, "status", "phase") in ("Pending", "Succeeded", "Failed")
     if not is_over and not metadata.get("deletionTimestamp"):
-        _use_budget(registry, namespace, pod, dry_run=dry_run)
-    registry.delete(
-        served, namespace, name, preconditions=options.preconditions, policy=options.policy, dry_run=dry_run
-    )
+        _use_budget(registry, namespace, pod, dry_run=options.dry_run)
+    registry.delete(served, namespace, name, options)
 
 
 def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run: bool) -> None:

@@ -93,9 +93,7 @@ def request_log(scripts: PodScripts, record: RequestRecord) -> Response | LogStr
     namespace, name = record.namespace or "", record.name or ""
     options = LogOptions.parse(record, scripts.clock())
     pod = scripts.pod(namespace, name)
-    container = options.container or _only_container(pod, name)
-    if container not in (each for found in containers_of(pod).values() for each in found):
-        raise bad_request(f"container {container} is not valid for pod {name}")
+    container = chosen_container(pod, options.container)
     status = status_of(pod, container)
     if status is None and not pod["spec"].get("nodeName"):
         return Response(code=204, chunks=[])
@@ -118,17 +116,24 @@ def request_log(scripts: PodScripts, record: RequestRecord) -> Response | LogStr
     return Response(chunks=_chunks(log.entries, options), content_type=TEXT)
 
 
-def _only_container(pod: JSONObject, name: str) -> str:
-    containers = containers_of(pod)
-    if len(containers["containers"]) == 1:
-        only: str = containers["containers"][0]
-        return only
-    problem = (
-        f"a container name must be specified for pod {name}, choose one of: [{' '.join(containers['containers'])}]"
-    )
-    if containers["initContainers"]:
-        problem += f" or one of the init containers: [{' '.join(containers['initContainers'])}]"
-    raise bad_request(problem)
+def chosen_container(pod: JSONObject, container: str) -> str:
+    """Return the container that a request names, or the only container of a pod.
+
+    Raises:
+        APIStatusError: The pod does not have the container, or has several containers and the request names none (400).
+    """
+    containers, name = containers_of(pod), pod["metadata"]["name"]
+    if not container and len(containers["containers"]) == 1:
+        (container,) = containers["containers"]
+    if not container:
+        choices = " ".join(containers["containers"])
+        problem = f"a container name must be specified for pod {name}, choose one of: [{choices}]"
+        if containers["initContainers"]:
+            problem += f" or one of the init containers: [{' '.join(containers['initContainers'])}]"
+        raise bad_request(problem)
+    if not any(container in names for names in containers.values()):
+        raise bad_request(f"container {container} is not valid for pod {name}")
+    return container
 
 
 def _chunks(entries: list[LogEntry], options: LogOptions) -> list[bytes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 from urllib.parse import parse_qsl
 
 import attrs
@@ -19,8 +19,8 @@ from ..._channels import CLOSE, V4, V5, ChannelSocket, accept_token
 from ...models._internal import decode, dumps
 from .._storage._status import APIStatusError, bad_request
 from .._storage._storage import JSONObject
-from ._logs import _only_container
-from ._pod_scripts import ContainerLog, PodScripts, containers_of, status_of
+from ._logs import chosen_container
+from ._pod_scripts import ContainerLog, PodScripts, status_of
 from ._requests import RequestRecord
 from ._scripted_processes import ScriptedInput, ScriptedOutput, ScriptedProcess
 
@@ -58,9 +58,7 @@ class ProcessRequest:
         """Check and parse a request."""
         name = record.name or ""
         pod = scripts.pod(record.namespace or "", name)
-        container = record.query.get("container", "") or _only_container(pod, name)
-        if container not in (each for found in containers_of(pod).values() for each in found):
-            raise bad_request(f"container {container} is not valid for pod {name}")
+        container = chosen_container(pod, record.query.get("container", ""))
         if not pod["spec"].get("nodeName"):
             raise bad_request(f"pod {name} does not have a host assigned")
         pairs = tuple(parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True))
@@ -185,17 +183,8 @@ def _failure(problem: str) -> JSONObject:
     return {"metadata": {}, **made}
 
 
-class UpgradeRequest(Protocol):
-    """A request whose connection is switched to a WebSocket."""
-
-    @property
-    def protocols(self) -> Sequence[str]:
-        """The supported WebSocket subprotocols."""
-        ...
-
-
-async def accept(request: UpgradeRequest, headers: Mapping[str, str], upgrade: Upgrade | None) -> ChannelSocket:
-    """Switch the connection of a request to a WebSocket.
+async def accept(protocols: Sequence[str], headers: Mapping[str, str], upgrade: Upgrade | None) -> ChannelSocket:
+    """Switch the connection of a request to a WebSocket with one of the protocols.
 
     Raises:
         APIStatusError: The request does not ask for a WebSocket, or the ASGI server does not support WebSockets (400).
@@ -205,9 +194,9 @@ async def accept(request: UpgradeRequest, headers: Mapping[str, str], upgrade: U
     if upgrade is None or not asks or not key or headers.get("sec-websocket-version") != "13":
         raise bad_request("Upgrade request required")
     asked = [each.strip() for each in headers.get("sec-websocket-protocol", "").split(",")]
-    protocol = _first(asked, request.protocols)
+    protocol = next((each for each in asked if each in protocols), None)
     if protocol is None:
-        raise bad_request(f"requested protocol(s) are not supported: {asked}; supports {list(request.protocols)}")
+        raise bad_request(f"requested protocol(s) are not supported: {asked}; supports {list(protocols)}")
     stream = await upgrade(
         [
             (b"upgrade", b"websocket"),
@@ -217,7 +206,3 @@ async def accept(request: UpgradeRequest, headers: Mapping[str, str], upgrade: U
         ]
     )
     return ChannelSocket(stream, protocol, is_client=False)
-
-
-def _first(asked: Sequence[str], known: Sequence[str]) -> str | None:
-    return next((each for each in asked if each in known), None)

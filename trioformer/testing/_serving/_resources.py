@@ -312,15 +312,7 @@ class Resources:
         return self._create(request, served, rendering, obj, options)
 
     def _delete(self, request: ResourceRequest, served: ServedKind, rendering: Rendering) -> Response:
-        options = _delete_options(request, served)
-        deletion = self._registry.delete(
-            served,
-            request.namespace,
-            request.name,
-            preconditions=options.preconditions,
-            policy=options.policy,
-            dry_run=options.dry_run,
-        )
+        deletion = self._registry.delete(served, request.namespace, request.name, _delete_options(request, served))
         if deletion.is_done and not served.is_returned_by_delete:
             uid = decode(b"{" + deletion.last.body)["metadata"]["uid"]
             status = deleted(served.info, request.name, uid)

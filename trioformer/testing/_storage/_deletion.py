@@ -45,14 +45,18 @@ def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | 
 
 
 @final
-@attrs.frozen
-class Preconditions:
-    """The preconditions of a delete.  A field that is None is not checked."""
+@attrs.frozen(kw_only=True)
+class DeleteOptions:
+    """The options of a delete (``meta/v1 DeleteOptions``).  A precondition that is None is not checked."""
 
     uid: str | None = None
-    """The object's uid."""
+    """The precondition for the object's uid."""
     resource_version: str | None = None
-    """The object's resourceVersion."""
+    """The precondition for the object's resourceVersion."""
+    policy: Policy | None = None
+    """The policy for dependents; None for the default of the kind."""
+    dry_run: bool = False
+    """True for a dry run."""
 
     def check(self, served: ServedKind, current: Stored, uid: str) -> None:
         """Check the preconditions against an object.
@@ -68,19 +72,6 @@ class Preconditions:
             problem = f"the ResourceVersion in the precondition ({self.resource_version}) does not match the "
             problem += f"ResourceVersion in record ({current.revision}). The object might have been modified"
             raise precondition_failed(served.info, current.name, problem)
-
-
-@final
-@attrs.frozen(kw_only=True)
-class DeleteOptions:
-    """The options of a delete (``meta/v1 DeleteOptions``)."""
-
-    preconditions: Preconditions = attrs.field(factory=Preconditions)
-    """The preconditions of each object."""
-    policy: Policy | None = None
-    """The policy for dependents; None for the default of the kind."""
-    dry_run: bool = False
-    """True for a dry run."""
 
     @classmethod
     def parse(cls, body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
@@ -114,10 +105,14 @@ class DeleteOptions:
         if orphan is not None:
             policy = "Orphan" if orphan else "Background"
         return cls(
-            preconditions=Preconditions(preconditions.get("uid"), preconditions.get("resourceVersion")),
+            uid=preconditions.get("uid"),
+            resource_version=preconditions.get("resourceVersion"),
             policy=cast("Policy | None", policy),
             dry_run=bool(dry_run),
         )
+
+
+BACKGROUND: Final = DeleteOptions(policy="Background")
 
 
 @final

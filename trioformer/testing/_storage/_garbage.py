@@ -33,7 +33,7 @@ import trio
 
 from ...models._internal import Raw, decode, level_decoder
 from ._custom import DEFINITIONS
-from ._deletion import FOREGROUND, ORPHAN, Policy, Preconditions
+from ._deletion import FOREGROUND, ORPHAN, DeleteOptions, Policy
 from ._kinds import ServedKind
 from ._registry import Registry, decoded
 from ._status import APIStatusError
@@ -336,4 +336,4 @@ class GarbageCollector:
 
     def _delete(self, node: _Node, policy: Policy) -> None:
         if (found := self._found(node)) is not None:
-            self._registry.delete(*found, preconditions=Preconditions(node.uid), policy=policy)
+            self._registry.delete(*found, DeleteOptions(uid=node.uid, policy=policy))

@@ -23,7 +23,7 @@ from . import _custom
 from ._bootstrap import bootstrap_objects
 from ._clock import Clock, timestamp
 from ._defaults import new_object, set_builtin_defaults
-from ._deletion import DeleteOptions, Deletion, Policy, Preconditions, finalizers_after
+from ._deletion import BACKGROUND, DeleteOptions, Deletion, finalizers_after
 from ._field_checks import FieldCheck, check_types, decode_fields
 from ._kinds import Kinds, ServedKind
 from ._metadata import (
@@ -391,16 +391,7 @@ class Registry:
     # --- deleting -----------------------------------------------------------------------------------------------------
 
     @_writes
-    def delete(
-        self,
-        served: ServedKind,
-        namespace: str,
-        name: str,
-        *,
-        preconditions: Preconditions | None = None,
-        policy: Policy | None = None,
-        dry_run: bool = False,
-    ) -> Deletion:
+    def delete(self, served: ServedKind, namespace: str, name: str, options: DeleteOptions) -> Deletion:
         """Delete an object, or only set its deletionTimestamp if it has finalizers.
 
         Raises:
@@ -410,12 +401,12 @@ class Registry:
         current = self.get(served, namespace, name)
         obj = decoded(current)
         metadata = obj["metadata"]
-        (preconditions or Preconditions()).check(served, current, metadata["uid"])
+        options.check(served, current, metadata["uid"])
         if served.is_namespace and name in PROTECTED_NAMESPACES:
             raise forbidden(served.info, name, "this namespace may not be deleted")
         finalizers = metadata.get("finalizers") or []
         if not served.is_namespace:
-            finalizers = finalizers_after(served, metadata, policy)
+            finalizers = finalizers_after(served, metadata, options.policy)
         waits = served.is_namespace or bool(finalizers)
         is_deleted = bool(metadata.get("deletionTimestamp"))
         if waits and is_deleted and finalizers == (metadata.get("finalizers") or []):
@@ -431,7 +422,7 @@ class Registry:
         obj["metadata"] = ordered(metadata)
         if served.is_namespace:
             obj["status"] = {**obj.get("status", {}), "phase": "Terminating"}
-        if dry_run:
+        if options.dry_run:
             return Deletion(Stored(current.key, current.revision, body_of(obj)), is_done=not waits)
         if not waits:
             return Deletion(self._remove(served, current, obj), is_done=True)
@@ -449,16 +440,8 @@ class Registry:
                 deleted.
         """
         for stored in chosen:
-            if self.storage.get(served.resource, stored.key) is None:
-                continue  # removed with its owner
-            self.delete(
-                served,
-                stored.namespace,
-                stored.name,
-                preconditions=options.preconditions,
-                policy=options.policy,
-                dry_run=options.dry_run,
-            )
+            if self.storage.get(served.resource, stored.key) is not None:  # not removed with its owner
+                self.delete(served, stored.namespace, stored.name, options)
 
     def _remove(self, served: ServedKind, current: Stored, last: JSONObject) -> Stored:
         stored = self.storage.remove(served.resource, current.key, last)
@@ -473,7 +456,7 @@ class Registry:
     def _delete_content(self, name: str) -> None:
         for served in namespaced(self.kinds):
             for stored in self.storage.snapshot(served.resource, f"{name}/"):
-                self.delete(served, name, stored.name, policy="Background")
+                self.delete(served, name, stored.name, BACKGROUND)
 
 
 def _is_revision(version: str | None) -> bool:
