@@ -65,10 +65,6 @@ def truth(found: list[Any], default: str, now: datetime) -> Cell:
     return bool(next((one for one in found if one is not None), default))
 
 
-def flag(found: list[Any], default: str, now: datetime) -> Cell:
-    return next((str(bool(one)) for one in found if one is not None), default)
-
-
 def count(found: list[Any], default: str, now: datetime) -> Cell:
     return sum(len(one) for one in found if isinstance(one, dict | list))
 
@@ -157,11 +153,11 @@ def service_ports(found: list[Any], default: str, now: datetime) -> Cell:
 
 def endpoints(found: list[Any], default: str, now: datetime) -> Cell:
     shown = []
-    for subset in objects_at({"subsets": found[0] if found else None}, "subsets"):
+    for subset in found:
         addresses = [str(one.get("ip")) for one in objects_at(subset, "addresses")]
         ports = objects_at(subset, "ports")
         shown += [f"{one}:{port.get('port')}" for port in ports for one in addresses] if ports else addresses
-    return limited(shown, "" if any(found) else default, now)
+    return limited(shown, "" if found else default, now)
 
 
 def slice_ports(found: list[Any], default: str, now: datetime) -> Cell:

@@ -9,23 +9,17 @@ from __future__ import annotations
 import base64
 import bisect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import final
 
 import attrs
 
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
+from .._storage._field_errors import forbidden, not_supported
 from .._storage._kinds import ServedKind
 from .._storage._selection import Selection
-from .._storage._status import (
-    bad_request,
-    cause,
-    expired,
-    invalid_options,
-    status_error,
-    too_large_resource_version,
-)
+from .._storage._status import bad_request, expired, invalid_options, status_error, too_large_resource_version
 from .._storage._storage import CompactedError, JSONObject, Storage, Stored
 
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
@@ -35,6 +29,7 @@ _CONTINUE_EXPIRED = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
+_MATCH = "resourceVersionMatch"
 _LONGEST_NUMBER = 20
 """The maximum length of a 64-bit integer with its sign."""
 _TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
@@ -110,49 +105,33 @@ class ListOptions:
             send_initial_events=flag(query, "sendInitialEvents"),
             timeout=number(query, "timeoutSeconds"),
         )
-        causes = options._watch_causes() if options.watch else options._list_causes()
-        if causes:
+        if causes := [*(options._watch_causes() if options.watch else options._list_causes())]:
             raise invalid_options("ListOptions", causes)
         return options
 
-    def _list_causes(self) -> list[JSONObject]:
-        causes = []
+    def _list_causes(self) -> Iterator[JSONObject]:
         match = self.match
         if match and not self.resource_version:
-            causes.append(_forbidden_match("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+            yield forbidden(_MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided")
         if match and self.continue_token:
-            causes.append(_forbidden_match("resourceVersionMatch is forbidden when continue is provided"))
+            yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")
         if match not in ("", "Exact", "NotOlderThan"):
-            causes.append(_unsupported_match(match, '"Exact", "NotOlderThan", ""'))
+            yield not_supported(_MATCH, match, ("Exact", "NotOlderThan", ""))
         if match == "Exact" and self.resource_version == "0":
-            causes.append(_forbidden_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+            yield forbidden(_MATCH, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
         if self.send_initial_events is not None:
-            problem = "Forbidden: sendInitialEvents is forbidden for list"
-            causes.append(cause("FieldValueForbidden", problem, "sendInitialEvents"))
-        return causes
+            yield forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
 
-    def _watch_causes(self) -> list[JSONObject]:
-        causes = []
+    def _watch_causes(self) -> Iterator[JSONObject]:
         match = self.match
         if self.send_initial_events is not None and match != "NotOlderThan":
-            causes.append(_forbidden_match("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+            yield forbidden(_MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
         if match and self.send_initial_events is None:
-            problem = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-            causes.append(_forbidden_match(problem))
+            yield forbidden(_MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
         if match not in ("", "NotOlderThan"):
-            causes.append(_unsupported_match(match, '"NotOlderThan"'))
+            yield not_supported(_MATCH, match, ("NotOlderThan",))
         if match and self.continue_token:
-            causes.append(_forbidden_match("resourceVersionMatch is forbidden when continue is provided"))
-        return causes
-
-
-def _forbidden_match(problem: str) -> JSONObject:
-    return cause("FieldValueForbidden", f"Forbidden: {problem}", "resourceVersionMatch")
-
-
-def _unsupported_match(value: str, supported: str) -> JSONObject:
-    message = f'Unsupported value: "{value}": supported values: {supported}'
-    return cause("FieldValueNotSupported", message, "resourceVersionMatch")
+            yield forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided")
 
 
 @final

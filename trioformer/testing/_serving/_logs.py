@@ -13,7 +13,8 @@ from typing import Final, final
 import attrs
 import trio
 
-from .._storage._status import APIStatusError, bad_request, cause, invalid
+from .._storage._field_errors import forbidden, invalid_value
+from .._storage._status import APIStatusError, bad_request, invalid
 from .._storage._storage import JSONObject
 from ._pod_scripts import ContainerLog, LogEntry, PodScripts, containers_of, status_of
 from ._requests import RequestRecord
@@ -46,12 +47,11 @@ class LogOptions:
             numbers[key] = number = _number(query[key]) if query.get(key) else None
             if number is not None and number < least:
                 than = f"greater than or equal to {least}" if least == 0 else "greater than 0"
-                causes.append(cause("FieldValueInvalid", f"Invalid value: {number}: must be {than}", key))
+                causes.append(invalid_value(key, number, f"must be {than}"))
         since = _time(query["sinceTime"]) if query.get("sinceTime") else None
         if (seconds := numbers["sinceSeconds"]) is not None:
             if since is not None:
-                text = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
-                causes.append(cause("FieldValueForbidden", text, "[]"))
+                causes.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
             since = now - timedelta(seconds=seconds)
         if causes:
             raise invalid("", "PodLogOptions", record.name or "", causes)

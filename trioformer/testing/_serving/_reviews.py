@@ -7,14 +7,16 @@ Source: kubernetes ``pkg/registry/authentication``, ``pkg/registry/authorization
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from ...models._internal import dumps
 from .._storage._clock import timestamp
+from .._storage._field_errors import Verbatim, invalid_value
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._registry import Registry, decoded
-from .._storage._status import bad_request, cause, invalid
+from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
 from ._cells import value_at
 from ._tokens import AUDIENCE, TokenError, user_of
@@ -49,8 +51,9 @@ def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONO
             metadata = {key: value for key, value in metadata_of(review).items() if key != "namespace"}
             return {"metadata": metadata, "spec": review.get("spec") or {}, "status": _authenticated(registry, review)}
         case _:
-            causes = _problems(review, namespace, names_user=not served.info.kind.startswith("Self"))
-            if causes:  # kube-apiserver does not name the kind here
+            if causes := [
+                *_problems(review, namespace, names_user=not served.info.kind.startswith("Self"))
+            ]:  # kube-apiserver does not name the kind here
                 raise invalid(served.info.group, "", "", causes)
             metadata = {"namespace": namespace} if namespace else {}
             return {"metadata": metadata, "spec": review.get("spec"), "status": {"allowed": True}}
@@ -80,35 +83,27 @@ def _authenticated(registry: Registry, review: JSONObject) -> JSONObject:
     return {"authenticated": True, "user": user, "audiences": accepted}
 
 
-def _problems(review: JSONObject, namespace: str, *, names_user: bool) -> list[JSONObject]:
-    """Return the causes if an access review is not valid.
+def _problems(review: JSONObject, namespace: str, *, names_user: bool) -> Iterator[JSONObject]:
+    """Yield the causes if an access review is not valid.
 
     The namespace is that of a LocalSubjectAccessReview, and empty for other kinds.
     """
-    causes: list[JSONObject] = []
     resource = value_at(review, "spec", "resourceAttributes")
     path = value_at(review, "spec", "nonResourceAttributes")
-    shown = dumps({"Path": value_at(path, "path") or "", "Verb": value_at(path, "verb") or ""}).decode()
+    given = {"Path": value_at(path, "path") or "", "Verb": value_at(path, "verb") or ""}
     if resource is not None and path is not None:
-        causes.append(
-            _cause("nonResourceAttributes", shown, "cannot be specified in combination with resourceAttributes")
-        )
+        problem = "cannot be specified in combination with resourceAttributes"
+        yield invalid_value("spec.nonResourceAttributes", given, problem)
     elif resource is None and path is None:
         problem = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        causes.append(_cause("resourceAttributes", "null", problem))
+        yield invalid_value("spec.resourceAttributes", None, problem)
     if names_user and not value_at(review, "spec", "user") and not value_at(review, "spec", "groups"):
-        causes.append(_cause("user", '""', "at least one of user or group must be specified"))
+        yield invalid_value("spec.user", "", "at least one of user or group must be specified")
     metadata = {key: value for key, value in metadata_of(review).items() if key not in ("namespace", "managedFields")}
     if metadata:
-        text = f"Invalid value: {dumps(metadata).decode()}: must be empty"
-        causes.append(cause("FieldValueInvalid", text, "metadata"))
+        yield invalid_value("metadata", Verbatim(dumps(metadata).decode()), "must be empty")
     if namespace and resource is not None and value_at(resource, "namespace") != namespace:
-        given = dumps(value_at(resource, "namespace") or "").decode()
-        causes.append(_cause("resourceAttributes.namespace", given, "must match metadata.namespace"))
+        found = value_at(resource, "namespace") or ""
+        yield invalid_value("spec.resourceAttributes.namespace", found, "must match metadata.namespace")
     if namespace and path is not None:
-        causes.append(_cause("nonResourceAttributes", shown, "disallowed on this kind of request"))
-    return causes
-
-
-def _cause(field: str, shown: str, problem: str) -> JSONObject:
-    return cause("FieldValueInvalid", f"Invalid value: {shown}: {problem}", f"spec.{field}")
+        yield invalid_value("spec.nonResourceAttributes", given, "disallowed on this kind of request")

@@ -9,12 +9,13 @@ from typing import Any
 
 from ...errors import SelectorError
 from ...models._internal import decode
+from .._storage._field_errors import invalid_value
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._selection import selector_in
-from .._storage._status import bad_request, cause, invalid, status_error
+from .._storage._status import bad_request, invalid, status_error
 from .._storage._storage import JSONObject, Stored
 from ._cells import value_at
 
@@ -152,12 +153,10 @@ def _at(path: tuple[str, ...], value: object) -> JSONObject:
 
 def _negative(served: ServedKind, name: str, replicas: object) -> Exception:
     if served.is_builtin:
-        problem = f"Invalid value: {replicas!r}: must be greater than or equal to 0"
-        return invalid("autoscaling", "Scale", name, [cause("FieldValueInvalid", problem, "spec.replicas")])
-    problem = f"Invalid value: {replicas!r}: should be a non-negative integer"
-    return invalid(
-        served.info.group, served.info.kind, name, [cause("FieldValueInvalid", problem, _shown(_replicas_path(served)))]
-    )
+        wrong = invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+        return invalid("autoscaling", "Scale", name, [wrong])
+    wrong = invalid_value(_shown(_replicas_path(served)), replicas, "should be a non-negative integer")
+    return invalid(served.info.group, served.info.kind, name, [wrong])
 
 
 def _shown(path: tuple[str, ...]) -> str:

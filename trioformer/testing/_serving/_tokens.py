@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from ...models._internal import decode, dumps
 from .._storage._clock import timestamp
+from .._storage._field_errors import invalid_value
 from .._storage._kinds import ServedKind
 from .._storage._metadata import metadata_of
 from .._storage._registry import Registry, decoded
-from .._storage._status import bad_request, cause, invalid
+from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
 from ._cells import value_at
 
@@ -36,13 +37,12 @@ def grant(registry: Registry, served: ServedKind, namespace: str, name: str, req
     registry.check_namespace(served, namespace, given)
     account = decoded(registry.get(served, namespace, name))["metadata"]
     if given.get("name") not in (None, "", name):
-        problem = f'Invalid value: "{given["name"]}": must match the service account name if specified'
-        raise invalid(_GROUP, "TokenRequest", name, [cause("FieldValueInvalid", problem, "metadata.name")])
+        wrong = invalid_value("metadata.name", given["name"], "must match the service account name if specified")
+        raise invalid(_GROUP, "TokenRequest", name, [wrong])
     seconds = value_at(request, "spec", "expirationSeconds")
     seconds = _DEFAULT_SECONDS if seconds is None else seconds
     if (why := _problem_of(seconds)) is not None:
-        wrong = cause("FieldValueInvalid", f"Invalid value: {seconds}: {why}", "spec.expirationSeconds")
-        raise invalid(_GROUP, "TokenRequest", "", [wrong])
+        raise invalid(_GROUP, "TokenRequest", "", [invalid_value("spec.expirationSeconds", seconds, why)])
     audiences = value_at(request, "spec", "audiences") or [AUDIENCE]
     bound = value_at(request, "spec", "boundObjectRef")
     claims: JSONObject = {"namespace": namespace, "serviceaccount": {"name": name, "uid": account["uid"]}}

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ._bodies import decode_yaml
-from ._status import NOT_AN_OBJECT, bad_request, cause, invalid_options
+from ._field_errors import forbidden, invalid_value, required, too_long
+from ._status import NOT_AN_OBJECT, bad_request, invalid_options
 from ._storage import JSONObject
 from ._tracking import LONGEST_MANAGER
 
@@ -28,17 +29,15 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
     manager = query.get("fieldManager", "")
     causes = []
     if is_apply and not manager:
-        causes.append(cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
+        causes.append(required("fieldManager", "is required for apply patch"))
     if not is_apply and query.get("force"):
-        force = "Forbidden: may not be specified for non-apply patch"
-        causes.append(cause("FieldValueForbidden", force, "force"))
+        causes.append(forbidden("force", "may not be specified for non-apply patch"))
     if len(manager.encode()) > LONGEST_MANAGER:
-        long = f"Too long: may not be more than {LONGEST_MANAGER} bytes"
-        causes.append(cause("FieldValueTooLong", long, "fieldManager"))
+        causes.append(too_long("fieldManager", LONGEST_MANAGER))
     for index, character in enumerate(manager):
         if not character.isprintable():
-            problem = f'Invalid value: "{manager}": invalid character U+{ord(character):04X} (at position {index})'
-            causes.append(cause("FieldValueInvalid", problem, "fieldManager"))
+            problem = f"invalid character U+{ord(character):04X} (at position {index})"
+            causes.append(invalid_value("fieldManager", manager, problem))
     if causes:
         raise invalid_options(options, causes)
 

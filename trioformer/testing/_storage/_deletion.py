@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 
 import attrs
 
+from ._field_errors import invalid_value, not_supported
 from ._kinds import ServedKind
 from ._status import bad_request, cause, invalid_options, precondition_failed
 from ._storage import JSONObject, Stored
@@ -24,7 +25,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 """The finalizer of an object whose dependents are orphaned."""
 _ORPHANED_BY_DEFAULT: Final = frozenset({"jobs.batch", "replicationcontrollers"})
-_POLICIES: Final = '"Foreground", "Background", "Orphan", "nil"'
+_POLICIES: Final = ("Foreground", "Background", "Orphan", "nil")
 
 
 def finalizers_after(served: ServedKind, metadata: JSONObject, policy: Policy | None) -> list[str]:
@@ -90,11 +91,10 @@ class DeleteOptions:
         policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
         causes = []
         if policy is not None and orphan is not None:
-            problem = f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set'
-            causes.append(cause("FieldValueInvalid", problem, "propagationPolicy"))
+            problem = "orphanDependents and deletionPropagation cannot be both set"
+            causes.append(invalid_value("propagationPolicy", policy, problem))
         elif policy not in (None, "Background", "Foreground", "Orphan"):
-            problem = f'Unsupported value: "{policy}": supported values: {_POLICIES}'
-            causes.append(cause("FieldValueNotSupported", problem, "propagationPolicy"))
+            causes.append(not_supported("propagationPolicy", policy, _POLICIES))
         dry_run = given.get("dryRun") or []
         if dry_run not in ([], ["All"]):
             shown = ", ".join(f'"{one}"' for one in dry_run) if isinstance(dry_run, list) else dry_run

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
+from ._field_errors import duplicate, forbidden, required
 from ._kinds import ServedKind
 from ._metadata import json_equal, ordered
-from ._status import cause, invalid
+from ._status import invalid
 from ._storage import JSONObject
 
 Part: TypeAlias = Literal["main", "status", "whole", "approval", "binding", "ephemeralcontainers", "finalize", "resize"]
@@ -81,19 +82,19 @@ def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, n
     for index, one in enumerate(after):
         where = f"{_EPHEMERAL}[{index}]"
         if not one.get("name"):
-            causes.append(cause("FieldValueRequired", "Required value", f"{where}.name"))
+            causes.append(required(f"{where}.name"))
         elif one["name"] in taken:
-            causes.append(cause("FieldValueDuplicate", f'Duplicate value: "{one["name"]}"', f"{where}.name"))
+            causes.append(duplicate(f"{where}.name", one["name"]))
         if not one.get("image"):
-            causes.append(cause("FieldValueRequired", "Required value", f"{where}.image"))
+            causes.append(required(f"{where}.image"))
         taken.add(one.get("name"))
     names = {one.get("name") for one in after}
     for existing in before:
-        problem = f'Forbidden: existing ephemeral containers "{existing}" may not be'
+        problem = f'existing ephemeral containers "{existing}" may not be'
         if existing not in names:
-            causes.append(cause("FieldValueForbidden", f"{problem} removed\n", _EPHEMERAL))
+            causes.append(forbidden(_EPHEMERAL, f"{problem} removed\n"))
         elif not json_equal(next(one for one in after if one.get("name") == existing), before[existing]):
-            causes.append(cause("FieldValueForbidden", f"{problem} changed\n", _EPHEMERAL))
+            causes.append(forbidden(_EPHEMERAL, f"{problem} changed\n"))
     if causes:
         raise invalid(served.info.group, served.info.kind, name, causes)
     return {**old, "ephemeralContainers": after} if after else old
