@@ -11,11 +11,11 @@ import functools
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-Step: TypeAlias = Callable[[Any], Iterator[Any]]
-"""A function that yields the values to which one step of a path leads from a value.
+Step: TypeAlias = Callable[[Any], Iterable[Any]]
+"""A function that returns the values to which one step of a path leads from a value.
 
 It raises ``LookupError`` or ``TypeError`` if the value has the wrong type.
 """
@@ -91,11 +91,10 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _field(value: Any, name: str) -> Iterator[Any]:
+def _field(value: Any, name: str) -> Iterable[Any]:
     if not isinstance(value, dict):
         raise TypeError(f"{type(value).__name__} is not an object")
-    if name in value:
-        yield value[name]
+    return (value[name],) if name in value else ()
 
 
 def _deep(value: Any, name: str) -> Iterator[Any]:

@@ -26,16 +26,15 @@ CellOf: TypeAlias = Callable[[JSONObject, datetime], Cell]
 """A function that returns the cell of an object at the current time."""
 
 
-def cells_of(resource: str) -> Mapping[str, CellOf]:
-    """Return the cells of a resource by the name of the column."""
-    rows = (row for row in _rows() if {"*", resource} & {*row["Resources"].split()})
-    return {row["Column"]: _cell_of(row["Form"], row["Paths"], row["Default"]) for row in rows}
-
-
-@functools.cache
-def _rows() -> list[dict[str, str]]:
+def read_cells() -> Mapping[str, Mapping[str, CellOf]]:
+    """Return the cells of each resource by the name of the column.  Those of ``*`` are for all resources."""
+    cells: defaultdict[str, dict[str, CellOf]] = defaultdict(dict)
     with Path(__file__).with_name("cells.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        for row in csv.DictReader(file):
+            cell = _cell_of(row["Form"], row["Paths"], row["Default"])
+            for resource in row["Resources"].split():
+                cells[resource][row["Column"]] = cell
+    return cells
 
 
 def _cell_of(name: str, paths: str, default: str) -> CellOf:

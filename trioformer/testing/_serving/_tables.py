@@ -21,7 +21,7 @@ from .._storage._kinds import ServedKind
 from .._storage._storage import JSONObject
 from ._cells import UNKNOWN, Cell, since
 from ._json_paths import find_all, parse_path
-from ._kind_cells import cells_of
+from ._kind_cells import read_cells
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
 
@@ -65,10 +65,10 @@ def columns_of(served: ServedKind) -> tuple[Column, ...]:
 
 @functools.cache
 def _builtin_columns() -> dict[str, tuple[Column, ...]]:
-    columns = {}
+    columns, known = {}, read_cells()
     for line in Path(__file__).with_name("columns.txt").read_text("utf-8").splitlines():
         resource, definitions = line.split(" ", 1)
-        cells = cells_of(resource)
+        cells = {**known["*"], **known.get(resource, {})}
         columns[resource] = tuple(Column(one, cells.get(one["name"], _no_cell)) for one in decode(definitions.encode()))
     return columns
 
