@@ -389,6 +389,14 @@ def foreign(session: nox.Session) -> None:
     session.run("python", "-m", "tests.e2e.foreign.run", *session.posargs, env=env)
 
 
+@nox.session(default=False)
+def schemathesis(session: nox.Session) -> None:
+    """Send requests that schemathesis derives from the OpenAPI documents to the embedded server (15 minutes)."""
+    _install(session, "test")
+    session.install("--quiet", "schemathesis>=4.32,<5")
+    session.run("python", "-m", "tests.fuzz.openapi", *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def bench(session: nox.Session) -> None:
     """Run the benchmarks beside other clients; they make environments of their own (what follows ``--``: names)."""

@@ -37,6 +37,8 @@ def create(server: APIServer, name: str = "web-0", **spec: Any) -> ScriptedPod:
         ({"tailLines": -1}, InvalidError, "tailLines: Invalid value: -1: must be greater than or equal to 0"),
         ({"limitBytes": 0}, InvalidError, "limitBytes: Invalid value: 0: must be greater than 0"),
         ({"sinceSeconds": 1, "sinceTime": "2026-11-22T22:35:07Z"}, InvalidError, "at most one of `sinceTime` or"),
+        ({"sinceSeconds": 2**63}, BadRequestError, "value out of range"),
+        ({"sinceTime": "0001-01-01T00:00:00+01:00"}, BadRequestError, "parsing time"),
         ({"sinceTime": "nonsense"}, BadRequestError, 'parsing time "nonsense" as "2006-01-02T15:04:05Z07:00"'),
         ({"tailLines": "x"}, BadRequestError, 'strconv.ParseInt: parsing "x": invalid syntax'),
     ],
@@ -58,7 +60,9 @@ async def test_a_log_is_only_read(api_server: APIServer, client: Client) -> None
 
 async def test_the_response_is_plain_text(api_server: APIServer, client: Client) -> None:
     create(api_server).write_log("one", time=datetime(2026, 1, 1, 0, 0, 0, 250_000, tzinfo=UTC))
-    response = await client.request("GET", PATH, params={"timestamps": True, "follow": "false"})
+    response = await client.request(
+        "GET", PATH, params={"timestamps": True, "follow": "false", "sinceSeconds": 2**63 - 1}
+    )
     assert (response.code, response.headers["content-type"]) == (200, "text/plain")
     assert response.text == "2026-01-01T00:00:00.250000000Z one\n"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from tests.support.raw_requests import PODS, WIDGET, failure_of, merge_patch, pod, running
+from tests.support.raw_requests import MERGE, PODS, WIDGET, failure_of, merge_patch, pod, running
 from trioformer.testing import APIServer
 from trioformer.testing._storage._clock import EPOCH, wall_clock
 from trioformer.testing._storage._kinds import Kinds, ServedKind
@@ -165,8 +165,26 @@ async def test_a_dry_run_writes_nothing() -> None:
         assert (await http.delete(f"{PODS}/web-1?dryRun=All")).status_code == 200
         assert failure_of(await http.delete(f"{PODS}/web-1?dryRun=Some"))[0] == 422
         await http.request("DELETE", PODS, json={"dryRun": ["All"]})
-    assert server.statistics().revision == revision
-    assert server.get("pods", "web-1")["metadata"]
+        assert server.statistics().revision == revision
+        # As in kube-apiserver, the query does not count beside a body.
+        await http.request("DELETE", f"{PODS}/web-1?dryRun=All", json={})
+    assert server.statistics().revision > revision
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", ""), ("PUT", "/web-1"), ("PATCH", "/web-1"), ("POST", "/web-1/eviction")]
+)
+async def test_the_options_of_writes_are_checked(method: str, path: str) -> None:
+    server = APIServer()
+    server.create(pod())
+    headers = MERGE if method == "PATCH" else {}
+    async with running(server) as http:
+        for dry_run in ("", "true"):
+            query = {"dryRun": dry_run, "fieldValidation": "strict", "fieldManager": "a\n"}
+            response = await http.request(method, PODS + path, params=query, json=pod(), headers=headers)
+            assert response.status_code == 422
+            causes = response.json()["details"]["causes"]
+            assert [cause["field"] for cause in causes] == ["fieldManager", "dryRun", "fieldValidation"]
 
 
 # --- updating -------------------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ from ._watching import OpenWatch
 
 TEXT: Final = "text/plain"
 _FALSE: Final = ("false", "0")
+_LONGEST_SINCE: Final = 10**9
+"""Seconds, which are more than 30 years."""
 
 
 @final
@@ -52,7 +54,7 @@ class LogOptions:
         if (seconds := numbers["sinceSeconds"]) is not None:
             if since is not None:
                 causes.append(forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
-            since = now - timedelta(seconds=seconds)
+            since = now - timedelta(seconds=min(abs(seconds), _LONGEST_SINCE))
         if causes:
             raise invalid("", "PodLogOptions", record.name or "", causes)
         return cls(
@@ -72,20 +74,23 @@ def _flag(record: RequestRecord, key: str) -> bool:
 
 def _number(text: str) -> int:
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not -(2**63) <= number < 2**63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
 
 
 def _time(text: str) -> datetime:
     """Parse a time and truncate it to whole seconds, as the API server sends it to the kubelet."""
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise bad_request(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"')
-    return found.astimezone(UTC).replace(microsecond=0)
+        if found.tzinfo is not None:
+            return found.astimezone(UTC).replace(microsecond=0)
+    except (OverflowError, ValueError):
+        pass
+    raise bad_request(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}" as "2006"')
 
 
 def request_log(scripts: PodScripts, record: RequestRecord) -> Response | LogStream:

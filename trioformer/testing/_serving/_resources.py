@@ -13,7 +13,7 @@ import attrs
 from ...client._internal import PROTOBUF
 from ...errors import DecodeError
 from ...models._internal import decode, message_to_json
-from .._storage._apply import APPLY, check_manager, is_forced, read_config
+from .._storage._apply import APPLY, check_options, is_forced, read_config
 from .._storage._bodies import decode_body, decode_yaml
 from .._storage._deletion import DeleteOptions
 from .._storage._field_checks import FieldCheck
@@ -83,15 +83,13 @@ class ResourceRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Whether the request is a dry run.
+        """Whether the request is a dry run."""
+        return self.record.query.get("dryRun") == "All"
 
-        Raises:
-            APIStatusError: The value of ``dryRun`` is not supported (400).
-        """
-        value = self.record.query.get("dryRun", "")
-        if value not in ("", "All"):
-            raise bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')
-        return value == "All"
+    @property
+    def is_apply(self) -> bool:
+        """Whether the request is a server-side apply."""
+        return self.record.verb == "patch" and self.content_type == APPLY
 
     @property
     def writer(self) -> Writer:
@@ -99,21 +97,21 @@ class ResourceRequest:
         name = self.record.query.get("fieldManager") or manager_of(self.record.user_agent)
         return Writer(name, self.record.subresource or "")
 
-    def options(self, fields: FieldCheck | None = None, *, is_applier: bool = False) -> WriteOptions:
-        """Return the arguments for a write.
-
-        Raises:
-            APIStatusError: The value of ``dryRun`` is not supported (400).
-        """
-        writer = attrs.evolve(self.writer, is_applier=is_applier)
+    def options(self, fields: FieldCheck | None = None) -> WriteOptions:
+        """Return the arguments for a write."""
+        writer = attrs.evolve(self.writer, is_applier=self.is_apply)
         return {"dry_run": self.dry_run, "writer": writer, "fields": fields}
 
-    def field_check(self) -> FieldCheck:
-        """Return the check for unknown and duplicate fields that the request specifies.
+    def check_options(self) -> None:
+        """Check the options of a request that creates, updates or patches an object.
 
         Raises:
-            APIStatusError: The value of ``fieldValidation`` is not supported (422).
+            APIStatusError: An option is not valid (422).
         """
+        check_options(self.record.verb, self.record.query, is_apply=self.is_apply)
+
+    def field_check(self) -> FieldCheck:
+        """Return the check for unknown and duplicate fields that the request specifies."""
         return FieldCheck(self.record.verb, self.record.query.get("fieldValidation", ""), self.warnings)
 
 
@@ -184,23 +182,19 @@ class Resources:
         return self._act(request, served), served
 
     def _act_on_subresource(self, request: ResourceRequest, served: ServedKind) -> Response:
-        record, is_apply = request.record, request.record.verb == "patch" and request.content_type == APPLY
-        if record.verb in ("patch", "update"):
-            check_manager(
-                "PatchOptions" if record.verb == "patch" else "UpdateOptions", record.query, is_apply=is_apply
-            )
-        apply = partial(read_config, request.body) if is_apply else None
+        apply = partial(read_config, request.body) if request.is_apply else None
         rendering = self._rendering(request, served)
+        request.check_options()
         response = _subresources.handle(
             self._registry,
             served,
-            record,
+            request.record,
             body=partial(read_object, request, served.info.kind),
             patch=partial(read_patch, served, request.content_type, request.body),
             apply=apply,
-            options=request.options(is_applier=is_apply),
+            options=request.options(),
         )
-        if record.subresource == "scale" and rendering.accepted.format:
+        if request.record.subresource == "scale" and rendering.accepted.format:
             scale = decode(b"".join(response.chunks))
             del scale["kind"], scale["apiVersion"]
             return _one(rendering, SCALE, Stored("", int(scale["metadata"]["resourceVersion"]), body_of(scale)))
@@ -214,7 +208,7 @@ class Resources:
         if record.verb != "create":
             raise status_error(405, details={})
         rendering = self._rendering(request, served)
-        check_manager("CreateOptions", record.query)
+        request.check_options()
         fields = request.field_check()
         obj = read_object(request, served.info.kind, fields)
         self._registry.read(served, request.namespace, obj, fields)
@@ -245,6 +239,7 @@ class Resources:
         may_create = record.name is None and (record.namespace is not None or not served.info.namespaced)
         has_object = record.name is not None and (record.namespace is not None or not served.info.namespaced)
         rendering = self._rendering(request, served)
+        request.check_options()
         match record.verb:
             case "list":
                 options = ListOptions.parse(served, record.query)
@@ -253,12 +248,10 @@ class Resources:
                 minimum_revision(self._registry.storage, record.query.get("resourceVersion", ""))
                 return _one(rendering, served, self._registry.get(served, request.namespace, request.name))
             case "create" if may_create:
-                check_manager("CreateOptions", record.query)
                 fields = request.field_check()
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
                 return self._create(request, served, rendering, obj, request.options(fields))
             case "update" if has_object:
-                check_manager("UpdateOptions", record.query)
                 fields = request.field_check()
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
@@ -267,10 +260,9 @@ class Resources:
                     _forget_version(served, request, metadata_of(obj))
                     return self._create(request, served, rendering, obj, request.options(fields))
                 return self._update(request, served, rendering, lambda _: obj, request.options(fields))
-            case "patch" if has_object and request.content_type == APPLY:
+            case "patch" if has_object and request.is_apply:
                 return self._apply(request, served, rendering)
             case "patch" if has_object:
-                check_manager("PatchOptions", record.query)
                 fields = request.field_check()
                 change = read_patch(served, request.content_type, request.body, fields)
                 return self._update(request, served, rendering, change, request.options(fields))
@@ -296,9 +288,8 @@ class Resources:
 
     def _apply(self, request: ResourceRequest, served: ServedKind, rendering: Rendering) -> Response:
         """Apply a configuration, which updates the object or creates it if it does not exist."""
-        check_manager("PatchOptions", request.record.query, is_apply=True)
         force, config = is_forced(request.record.query), read_config(request.body)
-        options = request.options(is_applier=True)
+        options = request.options()
 
         def applied(live: JSONObject | None) -> JSONObject:
             return self._registry.tracker.apply(served, live, config, options["writer"], force=force)
@@ -356,12 +347,11 @@ def _page(rendering: Rendering, served: ServedKind, page: Page) -> Response:
 def _delete_options(request: ResourceRequest, served: ServedKind) -> DeleteOptions:
     """Parse the DeleteOptions of a delete request from its body, or from the query if the body is empty."""
     if not request.body.strip():
-        parsed = DeleteOptions.parse({}, request.record.query)
+        parsed = DeleteOptions.parse(None, request.record.query)
         if served.resource == "jobs.batch" and parsed.policy is None:
             request.warnings.append(_CHILD_PODS)
         return parsed
     options = read_object(request, "DeleteOptions")
     if (kind := options.get("kind")) not in (None, "", "DeleteOptions"):
         raise bad_request(f"the object provided is unrecognized (must be of type DeleteOptions): its kind is {kind}")
-    parsed = DeleteOptions.parse(options, request.record.query)
-    return attrs.evolve(parsed, dry_run=parsed.dry_run or request.dry_run)
+    return DeleteOptions.parse(options, request.record.query)

@@ -1,4 +1,4 @@
-"""The options and bodies of server-side apply requests.
+"""The options of writes, and the bodies of server-side apply requests.
 
 Source: apiserver ``pkg/endpoints/handlers/patch.go``, apimachinery ``pkg/apis/meta/v1/validation``.
 """
@@ -9,28 +9,35 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ._bodies import decode_yaml
-from ._field_errors import forbidden, invalid_value, required, too_long
+from ._field_errors import forbidden, invalid_value, not_supported, required, too_long
 from ._status import NOT_AN_OBJECT, bad_request, invalid_options
 from ._storage import JSONObject
 from ._tracking import LONGEST_MANAGER
 
 APPLY: Final = "application/apply-patch+yaml"
 """The content type of an apply."""
+_OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+_DIRECTIVES: Final = ("", "Ignore", "Strict", "Warn")
 
 
-def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = False) -> None:
-    """Check the options of a write request that specify its field manager.
+def check_options(verb: str, query: Mapping[str, str], *, is_apply: bool) -> None:
+    """Check the options of a request, if it creates, updates or patches an object.
 
     Args:
-        options: The kind of the options, which is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``.
+        verb: The verb.
         query: The query parameters.
         is_apply: Whether the request is an apply. An apply requires a field manager, and may be forced.
+
+    Raises:
+        APIStatusError: An option is not valid (422).
     """
+    if verb not in _OPTIONS:
+        return
     manager = query.get("fieldManager", "")
     causes = []
     if is_apply and not manager:
         causes.append(required("fieldManager", "is required for apply patch"))
-    if not is_apply and query.get("force"):
+    if verb == "patch" and not is_apply and query.get("force"):
         causes.append(forbidden("force", "may not be specified for non-apply patch"))
     if len(manager.encode()) > LONGEST_MANAGER:
         causes.append(too_long("fieldManager", LONGEST_MANAGER))
@@ -38,8 +45,12 @@ def check_manager(options: str, query: Mapping[str, str], *, is_apply: bool = Fa
         if not character.isprintable():
             problem = f"invalid character U+{ord(character):04X} (at position {index})"
             causes.append(invalid_value("fieldManager", manager, problem))
+    if query.get("dryRun", "All") != "All":
+        causes.append(not_supported("dryRun", [query["dryRun"]], ["All"]))
+    if (directive := query.get("fieldValidation", "")) not in _DIRECTIVES:
+        causes.append(not_supported("fieldValidation", directive, _DIRECTIVES))
     if causes:
-        raise invalid_options(options, causes)
+        raise invalid_options(_OPTIONS[verb], causes)
 
 
 def is_forced(query: Mapping[str, str]) -> bool:

@@ -75,16 +75,17 @@ class DeleteOptions:
             raise precondition_failed(served.info, current.name, problem)
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any], query: Mapping[str, str]) -> DeleteOptions:
+    def parse(cls, body: Mapping[str, Any] | None, query: Mapping[str, str]) -> DeleteOptions:
         """Parse the delete options from the body, or from the query if there is no body.
 
         Raises:
             APIStatusError: The options are not valid (400 or 422).
         """
-        given = body or {
+        of_query = {
             "propagationPolicy": query.get("propagationPolicy") or None,
-            "dryRun": [query["dryRun"]] if query.get("dryRun") else [],
+            "dryRun": [query["dryRun"]] if "dryRun" in query else [],
         }
+        given = of_query if body is None else body
         preconditions = given.get("preconditions") or {}
         if not isinstance(preconditions, dict):
             raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")

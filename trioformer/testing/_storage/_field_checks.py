@@ -20,17 +20,15 @@ import attrs
 
 from ...models._internal import Shape, builtin_shape, dumps, metadata_shape
 from ._definitions import DEFINITIONS, set_definition_defaults
-from ._field_errors import invalid_value, not_supported, shown
+from ._field_errors import invalid_value, shown
 from ._go_formats import go_text
 from ._go_types import type_problem
 from ._kinds import ServedKind
 from ._metadata import metadata_problem
 from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
-from ._status import APIStatusError, bad_request, invalid, invalid_options
+from ._status import APIStatusError, bad_request, invalid
 from ._storage import JSONObject
 
-_DIRECTIVES: Final = ("", "Ignore", "Strict", "Warn")
-_OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 _OPERATION: Final = frozenset({"op", "path", "from", "value"})
 _MOST_PROBLEMS: Final = 100
 
@@ -57,11 +55,6 @@ class FieldCheck:
     strategic: JSONObject | None = attrs.field(init=False, default=None)
     """The strategic merge patch that the request contains, if any."""
     _problems: list[str] = attrs.field(init=False, factory=list)
-
-    def __attrs_post_init__(self) -> None:
-        if self.directive not in _DIRECTIVES and self.verb in _OPTIONS:
-            cause = not_supported("fieldValidation", self.directive, _DIRECTIVES)
-            raise invalid_options(_OPTIONS[self.verb], [cause])
 
     @property
     def is_active(self) -> bool:
