@@ -70,6 +70,7 @@ def _shape_of(cls: type[Any]) -> Shape:
     return shape
 
 
+@functools.cache
 def builtin_shape(api_version: str, kind: str) -> Shape | None:
     """Return the fields of a built-in kind, or None if there is no class for the kind."""
     try:

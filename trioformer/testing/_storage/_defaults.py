@@ -16,11 +16,11 @@ import functools
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 from ...errors import DecodeError
 from ...models import Quantity
-from ...models._internal import WireType, decode, dumps, find_wire_type
+from ...models._internal import WireType, decode, dumps
 from ._default_rules import RULES, WRONG_TYPE
 from ._definitions import DEFINITIONS
 from ._kinds import ServedKind
@@ -43,17 +43,21 @@ def set_builtin_defaults(served: ServedKind, obj: JSONObject) -> None:
 
     The object's metadata does not change, except that a Job and a ReplicationController get the labels of their pods.
     """
-    root = _root(served)
-    if root is not None:
-        _fill(obj, root[0])
+    if (type_ := _type_of(served)) is not None:
+        _fill(obj, _root_plan(type_))
+
+
+def _type_of(served: ServedKind) -> WireType | None:
+    return None if served.resource == DEFINITIONS else served.wire_type  # definitions have rules of their own
 
 
 def new_object(served: ServedKind) -> JSONObject:
     """Return an object of a built-in kind without metadata and defaults.  No manager owns its fields."""
-    root = _root(served)
-    return {"metadata": {}} if root is None else root[1]
+    type_ = _type_of(served)
+    return {"metadata": {}} if type_ is None else _zero(type_)
 
 
+@functools.cache
 def _zero(type_: WireType) -> JSONObject:
     zero: JSONObject = {}
     plan = _Plan()
@@ -66,30 +70,23 @@ def _zero(type_: WireType) -> JSONObject:
 
 def empty_status(served: ServedKind) -> JSONObject:
     """Return the status of a new object of a built-in kind."""
-    root = _root(served)
     status: JSONObject = {}
-    if root is not None and (child := root[0].children.get("status")) is not None:
+    type_ = _type_of(served)
+    if type_ is not None and (child := _root_plan(type_).children.get("status")) is not None:
         child.fill(status)
     return status
 
 
-@final
-class _Child:
+class _Child(NamedTuple):
     """The member of an object that is an object, or a list or a map of objects."""
 
-    __slots__ = ("path", "plan", "shape", "type")
-
-    def __init__(self, shape: str, type_: WireType, path: str) -> None:
-        self.shape = shape
-        self.type = type_
-        self.path = path
-        self.plan: _Plan | None = None
+    shape: str
+    type: WireType
+    path: str
 
     def fill(self, member: Any) -> None:
-        """Set the defaults of the objects in a member.  Their plan is made for the first such objects."""
-        plan = self.plan
-        if plan is None:
-            plan = self.plan = _plan(self.type, self.path)
+        """Set the defaults of the objects in a member."""
+        plan = _plan(self.type, self.path)
         if not self.shape:
             members: Iterable[Any] = (member,)
         else:
@@ -214,22 +211,12 @@ def _plan(type_: WireType, path: str) -> _Plan:
     return plan
 
 
-_ROOTS: dict[bytes, tuple[_Plan, JSONObject] | None] = {}
-"""The plan and the object without defaults of each kind, by kind and apiVersion in JSON."""
-
-
-def _root(served: ServedKind) -> tuple[_Plan, JSONObject] | None:
-    root = _ROOTS.get(served.type_meta, ...)
-    if root is ...:
-        type_ = find_wire_type(served.info.api_version, served.info.kind)
-        is_known = type_ is not None and served.resource != DEFINITIONS  # definitions have rules of their own
-        root = _ROOTS[served.type_meta] = (_root_plan(type_), _zero(type_)) if type_ and is_known else None
-    return root
-
-
+@functools.cache
 def _root_plan(type_: WireType) -> _Plan:
-    plan = _plan(type_, f"{type_.module}.{type_.name}")
+    plan = _Plan()
+    plan.add(type_, f"{type_.module}.{type_.name}", _table())
     plan.children.pop("metadata", None)  # the registry has its rules
     plan.copied.pop("metadata", None)
     plan.empties.discard("metadata")
+    plan.fill_copied()
     return plan

@@ -33,10 +33,6 @@ _OPERATION: Final = frozenset({"op", "path", "from", "value"})
 _MOST_PROBLEMS: Final = 100
 
 
-_SHAPES: dict[bytes, Shape | None] = {}
-"""The fields of built-in kinds, by kind and apiVersion in JSON.  An entry is added when a kind is first written."""
-
-
 def _ignore(_: str) -> None:
     pass
 
@@ -147,10 +143,7 @@ def decode_fields(
     original = json.loads(dumps(obj)) if is_strict_patch else None
     on_unknown = check.on_unknown if check is not None else _ignore
     if served.is_builtin:
-        shape = _SHAPES.get(served.type_meta, ...)
-        if shape is ...:
-            shape = _SHAPES[served.type_meta] = builtin_shape(served.info.api_version, served.info.kind)
-        if shape is not None:
+        if (shape := builtin_shape(served.info.api_version, served.info.kind)) is not None:
             _remove_unknown(obj, shape, "", on_unknown)
         if served.resource == DEFINITIONS:
             set_definition_defaults(obj)

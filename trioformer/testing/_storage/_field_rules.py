@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, final
 
-from ...models._internal import WireType, decode, find_wire_type
+from ...models._internal import WireType, decode
 from ._default_rules import WRONG_TYPE
 from ._defaults import has_objects
 from ._definitions import DEFINITIONS
@@ -84,22 +84,17 @@ def _all_problems(rule: NameRule) -> Callable[[str], tuple[str, ...]]:
 class _Field:
     """The rule for a field of a type, and the rules for the objects in it."""
 
-    __slots__ = ("absent", "below", "check", "detail", "empty", "enum", "has_rule", "is_map", "keys", "labels", "name",
-                 "range", "required", "text", "unique", "zero")  # fmt: skip
-
     def __init__(self, name: str, rule: Mapping[str, Any], below: list[_Field] | None, *, is_map: bool) -> None:
         self.name = name
         self.has_rule = bool(rule)
         self.below = below
         self.is_map = is_map
         self.required: str | None = rule.get("required")
-        self.absent, self.empty, self.zero, self.labels = (
-            bool(rule.get(key)) for key in ("absent", "empty", "zero", "labels")
-        )
-        self.enum: list[str] = rule.get("enum") or []
-        self.range: list[int | None] | None = rule.get("range")
-        self.detail: str = rule.get("detail") or ""
         self.unique: str | None = rule.get("unique")
+        self.range: list[int | None] | None = rule.get("range")
+        self.detail: str = rule.get("detail", "")
+        self.enum: list[str] = rule.get("enum", [])
+        self.absent, self.empty, self.zero, self.labels = (key in rule for key in ("absent", "empty", "zero", "labels"))
         self.text = _all_problems(TEXTS[rule["text"]]) if "text" in rule else None
         self.keys = TEXTS[rule["keys"]] if "keys" in rule else None
         self.check: Check | None = None
@@ -213,17 +208,10 @@ def _fields(type_: WireType) -> list[_Field] | None:
 
 def field_causes(served: ServedKind, obj: JSONObject) -> list[JSONObject]:
     """Validate an object of a built-in kind, whose defaults are set, and return the causes of all errors."""
-    fields = _ROOTS.get(served.type_meta, ...)
-    if fields is ...:
-        type_ = find_wire_type(served.info.api_version, served.info.kind)
-        is_known = type_ is not None and served.resource not in _UNKNOWN
-        fields = _ROOTS[served.type_meta] = _fields(type_) if type_ is not None and is_known else None
+    type_ = None if served.resource in _UNKNOWN else served.wire_type
+    fields = None if type_ is None else _fields(type_)
     causes: list[JSONObject] = []
     if fields is not None:
         with suppress(*WRONG_TYPE):
             _check(fields, obj, "", causes)
     return causes
-
-
-_ROOTS: dict[bytes, list[_Field] | None] = {}
-"""The rules of each kind, by kind and apiVersion in JSON.  An entry is added when a kind is first written."""

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias, final
 
 from ...errors import DecodeError
 from ...models import Quantity
-from ...models._internal import WireType, find_wire_type
+from ...models._internal import WireType
 from ._defaults import has_objects
 from ._field_errors import number_text
 from ._kinds import ServedKind
@@ -127,8 +127,8 @@ def type_problem(served: ServedKind, obj: JSONObject, *, is_strategic: bool = Fa
 
     ``is_strategic`` is true for the result of a strategic merge patch.
     """
-    type_ = find_wire_type(served.info.api_version, served.info.kind)
-    return "" if type_ is None else _find(obj, type_, "", _unconverted if is_strategic else _undecoded)
+    message = _unconverted if is_strategic else _undecoded
+    return "" if served.wire_type is None else _find(obj, served.wire_type, "", message)
 
 
 def _find(obj: Mapping[str, Any], type_: WireType, path: str, message: _Message) -> str:

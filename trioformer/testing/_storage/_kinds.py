@@ -14,7 +14,7 @@ from typing import Any, final
 import attrs
 
 from ...models import ResourceInfo
-from ...models._internal import builtin_resources, decode, dumps
+from ...models._internal import WireType, builtin_resources, decode, dumps, find_wire_type
 from ._conversions import CONVERSIONS, Conversion
 from ._schemas import Schema
 from ._storage import JSONObject, Stored, body_of
@@ -65,6 +65,11 @@ class ServedKind:
         """``plural.group``: the key of its storage, which all versions share."""
         # Events of both groups are stored as Events of the core group.
         return "events" if self.is_builtin and self.info.plural == "events" else str(self.info)
+
+    @functools.cached_property
+    def wire_type(self) -> WireType | None:
+        """The type of a built-in kind in the table of protobuf types, or None if it is not in the table."""
+        return find_wire_type(self.info.api_version, self.info.kind) if self.is_builtin else None
 
     @functools.cached_property
     def type_meta(self) -> bytes:
@@ -133,7 +138,7 @@ class ServedKind:
     def _field(self, prefix: str) -> str:
         return next((word.removeprefix(prefix) for word in self._words if word.startswith(prefix)), "")
 
-    @property
+    @functools.cached_property
     def _words(self) -> list[str]:
         return _table().get(self.resource, [])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import Final, cast, final
@@ -130,25 +131,12 @@ class Selection:
 
     def matches(self, stored: Stored) -> bool:
         """Return whether an object is selected."""
-        if not self.fields.is_empty and not self.fields.matches(_FieldReader(stored, self._read)):
+        if not self.fields.is_empty and not self.fields.matches(self._reader(stored)):
             return False
         return self.labels.is_empty or self.labels.matches(labels_of(stored))
 
-
-@final
-@attrs.define(eq=False)
-class _FieldReader:
-    """A reader of an object's fields as strings.  Reading its name or namespace does not decode the object."""
-
-    _stored: Stored
-    _read: Callable[[object, str], str]
-    _obj: JSONObject | None = attrs.field(init=False, default=None)
-
-    def __call__(self, path: str) -> str:
-        if path == "metadata.name":
-            return self._stored.name
-        if path == "metadata.namespace":
-            return self._stored.namespace
-        if self._obj is None:
-            self._obj = decode(b"{" + self._stored.body)
-        return self._read(self._obj, path)
+    def _reader(self, stored: Stored) -> Callable[[str], str]:
+        """Return a reader of an object's fields.  Reading its name or namespace does not decode the object."""
+        known = {"metadata.name": stored.name, "metadata.namespace": stored.namespace}
+        decoded = functools.cache(lambda: decode(b"{" + stored.body))
+        return lambda path: known[path] if path in known else self._read(decoded(), path)
