@@ -14,8 +14,8 @@ import attrs
 from ...errors import SelectorError
 from .._storage._clock import timestamp
 from .._storage._deletion import DeleteOptions
+from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
-from .._storage._metadata import metadata_of
 from .._storage._registry import Registry, decoded
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, status_error

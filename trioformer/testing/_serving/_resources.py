@@ -17,8 +17,8 @@ from .._storage._apply import APPLY, check_options, is_forced, read_config
 from .._storage._bodies import decode_body, decode_yaml
 from .._storage._deletion import DeleteOptions
 from .._storage._field_checks import FieldCheck
+from .._storage._go_types import metadata_of
 from .._storage._kinds import SCALE, ServedKind
-from .._storage._metadata import metadata_of
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
 from .._storage._registry import Registry, WriteOptions

@@ -13,8 +13,8 @@ from typing import Final
 from ...models._internal import dumps
 from .._storage._clock import timestamp
 from .._storage._field_errors import Verbatim, invalid_value
+from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
-from .._storage._metadata import metadata_of
 from .._storage._registry import Registry, decoded
 from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject

@@ -10,8 +10,8 @@ from typing import Any
 from ...errors import SelectorError
 from ...models._internal import decode
 from .._storage._field_errors import invalid_value
+from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
-from .._storage._metadata import metadata_of
 from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._selection import selector_in

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from .._storage._apply import is_forced
 from .._storage._clock import timestamp
+from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
-from .._storage._metadata import metadata_of
 from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._status import SUCCESS, bad_request, conflict, status_error

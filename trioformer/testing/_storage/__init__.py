@@ -3,7 +3,7 @@
 - ``_storage.py``: versioned objects, revisions, history and compaction, as in etcd
 - ``_registry.py``: the rules for creating, updating and deleting objects
 - ``_namespaces.py``: the rules for namespaces
-- ``_metadata.py``: the types of metadata fields, and the fields that only the server sets
+- ``_metadata.py``: the metadata fields that only the server sets
 - ``_object_meta.py``: the rules for names, labels, annotations, owners and finalizers
 - ``_field_checks.py``: the removal of unknown and duplicate fields
 - ``_defaults.py``, ``_default_rules.py``: the defaults of built-in kinds.  Most of them are in ``_defaults.txt``

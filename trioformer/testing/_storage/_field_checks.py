@@ -22,9 +22,8 @@ from ...models._internal import Shape, builtin_shape, dumps, metadata_shape
 from ._definitions import DEFINITIONS, set_definition_defaults
 from ._field_errors import invalid_value, shown
 from ._go_formats import go_text
-from ._go_types import type_problem
+from ._go_types import metadata_problem, type_problem
 from ._kinds import ServedKind
-from ._metadata import metadata_problem
 from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
 from ._status import APIStatusError, bad_request, invalid
 from ._storage import JSONObject

@@ -20,10 +20,11 @@ from typing import Any, Final, TypeAlias, final
 
 from ...errors import DecodeError
 from ...models import Quantity
-from ...models._internal import WireType
+from ...models._internal import WireType, find_wire_type
 from ._defaults import has_objects
 from ._field_errors import number_text
 from ._kinds import ServedKind
+from ._status import bad_request
 from ._storage import JSONObject
 
 _SCALARS: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
@@ -129,6 +130,29 @@ def type_problem(served: ServedKind, obj: JSONObject, *, is_strategic: bool = Fa
     """
     message = _unconverted if is_strategic else _undecoded
     return "" if served.wire_type is None else _find(obj, served.wire_type, "", message)
+
+
+def metadata_of(obj: JSONObject) -> JSONObject:
+    """Check the types in an object's metadata, and return the metadata.  Missing metadata is added."""
+    metadata = obj["metadata"] = {} if obj.get("metadata") is None else obj["metadata"]
+    if problem := metadata_problem(metadata, "metadata"):
+        raise bad_request(f"the object provided is unrecognized: {problem}")
+    checked: JSONObject = metadata
+    return checked
+
+
+def metadata_problem(metadata: object, path: str) -> str:
+    """Return the reason why a value is not a valid ``metav1.ObjectMeta``, or an empty string if the value is valid."""
+    if metadata is None:
+        return ""
+    if not isinstance(metadata, dict):
+        return f"{path} must be an object"
+    for name in ("labels", "annotations", "ownerReferences", "finalizers"):
+        if isinstance(value := metadata.get(name), dict | list) and None in _items(value):
+            return f"{path}.{name} must not contain null"
+    type_ = find_wire_type("v1", "ObjectMeta")
+    problem = "" if type_ is None else _find(metadata, type_, "", _undecoded)
+    return f"{path}: {problem}" if problem else ""
 
 
 def _find(obj: Mapping[str, Any], type_: WireType, path: str, message: _Message) -> str:

@@ -1,4 +1,4 @@
-"""The rules for ``metadata``: the types of its fields, the fields that only the server sets, and the order of fields.
+"""The rules for ``metadata``: the fields that only the server sets, and the order of fields.
 
 Source: apimachinery ``pkg/api/validation`` and apiserver ``pkg/registry/rest``.
 """
@@ -32,49 +32,6 @@ _ORDER = (
     "ownerReferences",
     "finalizers",
 )
-_TEXT = (str, type(None))
-_STRINGS = ("name", "generateName", "namespace", "uid", "resourceVersion")
-
-
-def metadata_of(obj: JSONObject) -> JSONObject:
-    """Check the types in an object's metadata, and return the metadata.  Missing metadata is added."""
-    metadata = obj.setdefault("metadata", {})
-    if metadata is None:
-        metadata = obj["metadata"] = {}
-    if problem := metadata_problem(metadata, "metadata"):
-        raise bad_request(f"the object provided is unrecognized: {problem}")
-    checked: JSONObject = metadata
-    return checked
-
-
-def metadata_problem(metadata: object, path: str) -> str:
-    """Return the reason why a value is not a valid ``metav1.ObjectMeta``, or an empty string if the value is valid."""
-    if metadata is None:
-        return ""
-    if not isinstance(metadata, dict):
-        return f"{path} must be an object"
-    for name in _STRINGS:
-        if not isinstance(metadata.get(name), _TEXT):
-            return f"{path}.{name} must be a string"
-    for name in ("labels", "annotations"):
-        texts = metadata.get(name)
-        if texts is not None and not (
-            isinstance(texts, dict) and all(isinstance(text, str) for text in texts.values())
-        ):
-            return f"{path}.{name} must be a map of strings"
-    if not _is_list_of(metadata.get("finalizers"), str):
-        return f"{path}.finalizers must be a list of strings"
-    owners = metadata.get("ownerReferences") or []
-    if not _is_list_of(owners, dict):
-        return f"{path}.ownerReferences must be a list of objects"
-    for name in ("apiVersion", "kind", "name", "uid") if owners else ():
-        if not all(isinstance(owner.get(name), _TEXT) for owner in owners):
-            return f"{path}.ownerReferences.{name} must be a string"
-    return ""
-
-
-def _is_list_of(value: object, type_: type[object]) -> bool:
-    return value is None or (isinstance(value, list) and all(isinstance(one, type_) for one in value))
 
 
 def check_type(served: ServedKind, obj: JSONObject) -> None:

@@ -25,13 +25,14 @@ from ._clock import Clock, timestamp
 from ._defaults import new_object, set_builtin_defaults
 from ._deletion import BACKGROUND, DeleteOptions, Deletion, finalizers_after
 from ._field_checks import FieldCheck, check_types, decode_fields
+from ._field_errors import invalid_value
+from ._go_types import metadata_of
 from ._kinds import Kinds, ServedKind
 from ._metadata import (
     check_finalizers,
     check_shape,
     check_type,
     json_equal,
-    metadata_of,
     ordered,
     stored_numbers,
     with_server_fields,
@@ -372,9 +373,7 @@ class Registry:
         if version and version != str(current.revision):
             raise conflict(served.info, current.name)
         if not version and served.needs_resource_version:
-            why = cause(
-                "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
-            )
+            why = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
             # kube-apiserver uses the plural here.
             raise invalid(served.info.group, served.info.plural, current.name, [why])
 
