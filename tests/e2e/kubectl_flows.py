@@ -39,7 +39,7 @@ _REPLACED: Final = {
     r"(pod-template-hash|controller-revision-hash)([=:] ?\"?)[\w-]+": r"\1\2<hash>",
     r"\b(web|db)-[0-9a-z]{7,10}\b": r"\1-<hash>",
     r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9-])": "-<suffix>",
-    r"(?m)^Waiting for (.*to finish|\d+ pods to be ready|partitioned|deployment spec).*\n": "",
+    r"(?m)^Waiting for (.*to finish|\d+ pods to be ready|partitioned|\w+ spec).*\n": "",
     r"(?m)^! [IWE]\d{4} .*\n": "",
     # kwok says less of a pod than a kubelet.
     r"(?m)^ +- lastProbeTime: null\n.*\n.*\n +type: PodScheduled\n|^ +started: true\n|^ +PodScheduled +True *\n": "",
