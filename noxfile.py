@@ -343,6 +343,7 @@ def models(session: nox.Session) -> None:
     session.run("python", "tests/e2e/fetch_openapi.py", env=programs)
     session.run("python", "tests/e2e/fetch_columns.py", env=programs)
     session.run("python", "-m", "tests.e2e.fetch_kinds", env=programs)
+    session.run("python", "-m", "tests.e2e.fetch_discovery", env=programs)
     session.run("python", "-m", "tests.e2e.record_apply", env=programs)
     session.run("python", "-m", "tests.e2e.record_controllers", env=programs)
     tables = Path("trioformer/models/_protobuf/tables").resolve()

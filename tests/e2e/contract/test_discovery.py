@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 import trio
 
 from tests.e2e.contract.custom_kinds import serve_kind
+from tests.e2e.fetch_discovery import fetch
+from tests.e2e.fetch_schema import DISCOVERY
 from trioformer.client import Client
 from trioformer.errors import NotFoundError
 from trioformer.models import KubernetesObject, ResourceInfo, Unstructured, resource_of
@@ -35,6 +38,22 @@ async def test_the_built_in_kinds_are_discovered_as_the_table_says(server_client
     for info in builtin_resources():
         if info.kind != "ComponentStatus":
             assert shown(found[info.api_version, info.plural]) == shown(info)
+
+
+async def _all_lists(client: Client) -> dict[str, Any]:
+    """Return the lists in both formats, without the groups of other tests."""
+    found = await fetch(client)
+    for path in ("api", "apis"):
+        found[f"aggregated {path}"] = (await client.request("GET", f"/{path}", accept=DISCOVERY)).json()
+    builtin = {path: listed for path, listed in found.items() if ".example.com/" not in path}
+    for groups in (builtin["apis"]["groups"], builtin["aggregated apis"]["items"]):
+        groups[:] = [group for group in groups if ".example.com" not in json.dumps(group)]
+    return builtin
+
+
+async def test_the_built_in_kinds_are_listed_as_by_kube_apiserver(both_clients: tuple[Client, Client]) -> None:
+    embedded, real = [await _all_lists(client) for client in both_clients]
+    assert embedded == real
 
 
 @pytest.mark.parametrize(

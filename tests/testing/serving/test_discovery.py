@@ -68,12 +68,28 @@ async def test_kinds_are_listed_with_their_subresources() -> None:
     assert by_name["deployments/status"]["kind"] == "Deployment"
 
 
-async def test_bindings_are_served_but_not_the_statuses_of_components() -> None:
-    names = {resource["name"] for resource in (await get(APIServer(), "/api/v1"))["resources"]}
-    assert "pods" in names
-    assert {"pods/binding", "pods/eviction", "pods/status"} <= names
-    assert "bindings" in names
-    assert not {"componentstatuses", "pods/exec"} & names
+METHODS = {"create": "POST", "delete": "DELETE", "get": "GET", "list": "GET", "patch": "PATCH", "update": "PUT"}
+
+
+@pytest.mark.parametrize("version", ["api/v1", "apis/apps/v1", "apis/certificates.k8s.io/v1"])
+async def test_everything_that_is_listed_is_served_or_not_implemented(version: str) -> None:
+    async with running(APIServer()) as http:
+        listed = (await http.get(f"/{version}")).json()["resources"]
+        assert listed
+        for entry in listed:
+            plural, _, subresource = entry["name"].partition("/")
+            for verb in METHODS.keys() & set(entry["verbs"]):
+                has_name = subresource or verb not in ("create", "list")
+                namespace = "namespaces/default" if entry["namespaced"] else ""
+                parts = (version, namespace, plural, "x" if has_name else "", subresource)
+                path = "/" + "/".join(part for part in parts if part)
+                media_type = "application/merge-patch+json" if verb == "patch" else "application/json"
+                body = {} if verb in ("get", "list") else {"content": "{}", "headers": {"content-type": media_type}}
+                response = await http.request(METHODS[verb], path, **body)
+                is_out_of_scope = plural == "componentstatuses" or subresource == "proxy"
+                assert (response.status_code == 501) == is_out_of_scope
+                assert response.status_code != 405
+                assert response.status_code != 404 or response.json()["details"]
 
 
 @pytest.mark.parametrize(("path", "group"), [("/api", None), ("/apis", "apps")])
@@ -93,7 +109,8 @@ async def test_discovery_is_aggregated_for_kubectl(path: str, group: str | None)
         }
     else:
         assert resources["nodes"]["scope"] == "Cluster"
-        assert resources["pods"]["responseKind"] == {"group": "", "version": "v1", "kind": "Pod"}
+        # kube-apiserver leaves out the group and version of the list.
+        assert resources["pods"]["responseKind"] == {"group": "", "version": "", "kind": "Pod"}
 
 
 async def test_openapi_describes_built_in_kinds() -> None:

@@ -2,19 +2,24 @@
 
 kubectl requests the aggregated format (``apidiscovery.k8s.io/v2``) from ``/api`` and ``/apis``; other clients request
 each group and version separately.  The server supports both formats.
+
+The built-in kinds are listed as kube-apiserver lists them, in ``discovery.txt``, which ``tests/e2e/fetch_discovery.py``
+writes.  Each line has a path and its document.  The list includes what the server does not serve.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import attrs
 
+from ...models._internal import decode
 from .._storage._kinds import Kinds, ServedKind
-from .._storage._parts import PARTS
 from .._storage._status import status_error
 from .._storage._storage import JSONObject
 from ._health import ENDPOINTS, health
@@ -40,10 +45,6 @@ VERSION: JSONObject = {
 }
 """The response to ``/version``: the Kubernetes version that the server follows, marked as trioformer."""
 
-_STATUS_VERBS = ["get", "patch", "update"]
-_VERBS = {"binding": ["create"], "eviction": ["create"], "finalize": ["update"], "token": ["create"]}
-_SERVED: Final = frozenset(("binding", "eviction", "scale", "token", *PARTS))
-"""The subresources that discovery contains, without streams such as ``log`` and ``exec``."""
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -101,8 +102,16 @@ def _wants_aggregated(accept: str) -> bool:
     return any(wanted.items() <= parameters.items() for _, parameters in clauses_of(accept))
 
 
+@functools.cache
+def _table() -> dict[str, Any]:
+    """Return the documents of kube-apiserver by path."""
+    lines = Path(__file__).with_name("discovery.txt").read_text("utf-8").splitlines()
+    return {path: decode(document.encode()) for path, document in (line.split(" ", 1) for line in lines)}
+
+
 def _groups(kinds: Kinds) -> list[str]:
-    return list(dict.fromkeys(served.info.group for served in kinds if served.info.group))
+    builtin = [group["name"] for group in _table()["apis"]["groups"]]
+    return list(dict.fromkeys([*builtin, *sorted(served.info.group for served in kinds if not served.is_builtin)]))
 
 
 def _versions(kinds: Kinds, group: str) -> list[str]:
@@ -120,66 +129,54 @@ def _priority(version: str) -> tuple[int, int, int]:
     return (2, int(text), 0) if text.isdecimal() else (-1, 0, 0)
 
 
-def _in(kinds: Kinds, group: str, version: str) -> list[ServedKind]:
-    found = [served for served in kinds if (served.info.group, served.info.version) == (group, version)]
-    return sorted(found, key=lambda served: served.info.plural)
-
-
 def _group(kinds: Kinds, group: str) -> JSONObject:
     versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in _versions(kinds, group)]
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _subresource_kind(served: ServedKind, subresource: str) -> tuple[JSONObject, list[str]]:
-    group_kinds = {
-        "scale": ("autoscaling", "v1", "Scale"),
-        "binding": ("", "v1", "Binding"),
-        "eviction": ("policy", "v1", "Eviction"),
-        "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+def _custom_entries(served: ServedKind) -> Iterator[JSONObject]:
+    """Yield the entries of a custom kind and of its subresources."""
+    info = served.info
+    names: JSONObject = {"shortNames": list(info.short_names), "categories": list(info.categories)}
+    version = served.storage_version or info.version
+    stored = hashlib.sha256(f"{info.group}/{version}/{info.kind}".encode()).digest()
+    yield {
+        "name": info.plural,
+        "singularName": info.singular,
+        "namespaced": info.namespaced,
+        "kind": info.kind,
+        "verbs": list(info.verbs),
+        **{key: value for key, value in names.items() if value},
+        "storageVersionHash": base64.b64encode(stored[:8]).decode(),
     }
-    group, version, kind = group_kinds.get(subresource, ("", "", served.info.kind))
-    verbs = _VERBS.get(subresource, _STATUS_VERBS)
-    return {"group": group, "version": version, "kind": kind}, verbs
+    for name in info.subresources:
+        scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+        yield {
+            "name": f"{info.plural}/{name}",
+            "singularName": "",
+            "namespaced": info.namespaced,
+            **(scale if name == "scale" else {"kind": info.kind}),
+            "verbs": ["get", "patch", "update"],
+        }
 
 
-def _storage_hash(served: ServedKind) -> str:
-    """Return the hash of the version in which the objects of a kind are stored, as kube-apiserver computes it."""
-    info, conversion = served.info, served.conversion
-    version = f"{info.group}/{served.storage_version or info.version}" if conversion is None else conversion.api_version
-    text = f"{version if '/' in version else f'/{version}'}/{info.kind}"
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
+def _custom(kinds: Kinds, group: str, version: str) -> list[JSONObject]:
+    found = [served for served in kinds if (served.info.group, served.info.version) == (group, version)]
+    found.sort(key=lambda served: served.info.plural)
+    return [entry for served in found if not served.is_builtin for entry in _custom_entries(served)]
 
 
-def _subresources(served: ServedKind) -> Iterable[str]:
-    return (name for name in served.info.subresources if name in _SERVED)
+def _builtin(group: str, version: str) -> JSONObject:
+    group_version = f"{group}/{version}" if group else version
+    empty = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": []}
+    found: JSONObject = _table().get(f"{'apis' if group else 'api'}/{group_version}", empty)
+    return found
 
 
 def _resource_list(kinds: Kinds, group: str, version: str) -> Response | None:
-    found = _in(kinds, group, version)
-    if not found:
-        return None
-    resources: list[JSONObject] = []
-    for served in found:
-        info = served.info
-        more: JSONObject = {"shortNames": list(info.short_names), "categories": list(info.categories)}
-        resources.append(
-            {
-                "name": info.plural,
-                "singularName": info.singular,
-                "namespaced": info.namespaced,
-                "kind": info.kind,
-                "verbs": list(info.verbs),
-                **{key: value for key, value in more.items() if value},
-                **({"storageVersionHash": _storage_hash(served)} if served.is_stored else {}),
-            }
-        )
-        for name in _subresources(served):
-            kind, verbs = _subresource_kind(served, name)
-            entry = {"name": f"{info.plural}/{name}", "singularName": "", "namespaced": info.namespaced}
-            resources.append({**entry, **{key: text for key, text in kind.items() if text}, "verbs": verbs})
-    group_version = f"{group}/{version}" if group else version
-    listed = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}
-    return json_response(listed)
+    builtin = _builtin(group, version)
+    entries = [*builtin["resources"], *_custom(kinds, group, version)]
+    return json_response({**builtin, "resources": entries}) if entries else None
 
 
 def _aggregated(kinds: Kinds, groups: list[str]) -> Response:
@@ -187,32 +184,36 @@ def _aggregated(kinds: Kinds, groups: list[str]) -> Response:
     for group in groups:
         versions = []
         for version in _versions(kinds, group):
-            resources = [_discovered(served) for served in _in(kinds, group, version)]
+            resources = _discovered(_builtin(group, version)["resources"], "", "")
+            resources += _discovered(_custom(kinds, group, version), group, version)
             versions.append({"version": version, "resources": resources, "freshness": "Current"})
         items.append({"metadata": {"name": group} if group else {}, "versions": versions})
     listed = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
     return json_response(listed, content_type=_AGGREGATED)
 
 
-def _discovered(served: ServedKind) -> JSONObject:
-    info = served.info
-    subresources = []
-    for name in _subresources(served):
-        kind, verbs = _subresource_kind(served, name)
-        subresources.append({"subresource": name, "responseKind": kind, "verbs": verbs})
-    more = {
-        "shortNames": list(info.short_names),
-        "categories": list(info.categories),
-        "subresources": subresources,
-    }
-    return {
-        "resource": info.plural,
-        "responseKind": {"group": info.group, "version": info.version, "kind": info.kind},
-        "scope": "Namespaced" if info.namespaced else "Cluster",
-        "singularResource": info.singular,
-        "verbs": list(info.verbs),
-        **{key: value for key, value in more.items() if value},
-    }
+def _discovered(entries: list[JSONObject], group: str, version: str) -> list[JSONObject]:
+    """Return entries in the aggregated format, with the group and version of kinds that have none of their own."""
+    resources: dict[str, JSONObject] = {}
+    for entry in entries:
+        plural, _, subresource = entry["name"].partition("/")
+        kind = {
+            "group": entry.get("group", group),
+            "version": entry.get("version", version),
+            "kind": entry["kind"],
+        }
+        if subresource:
+            found = {"subresource": subresource, "responseKind": kind, "verbs": entry["verbs"]}
+            resources[plural].setdefault("subresources", []).append(found)
+            continue
+        resources[plural] = {
+            "resource": plural,
+            "responseKind": kind,
+            "scope": "Namespaced" if entry["namespaced"] else "Cluster",
+            "singularResource": entry["singularName"],
+            **{key: entry[key] for key in ("verbs", "shortNames", "categories") if key in entry},
+        }
+    return list(resources.values())
 
 
 def _api_paths(kinds: Kinds) -> list[str]:
