@@ -187,3 +187,26 @@ def test_an_internal_module_lists_what_other_packages_import_and_users_do_not(na
     }
     assert listed == imported_elsewhere
     assert listed.isdisjoint(package.__all__)
+
+
+_FROM_SURROUNDINGS = {
+    "time.time",
+    "time.perf_counter",
+    "random.random",
+    "uuid.uuid4",
+    "socket.gethostname",
+    "datetime.now",
+}
+"""What only ``_surroundings`` uses, so that a simulation can replace it."""
+
+
+@pytest.mark.parametrize("name", sorted(HAND_WRITTEN))
+def test_time_and_chance_come_from_the_surroundings(name: str) -> None:
+    if name.startswith(("trioformer._surroundings", "trioformer.testing", "trioformer.cli")):
+        return
+    tree = ast.parse(HAND_WRITTEN[name].read_text())
+    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert used & _FROM_SURROUNDINGS == set()
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "factory"]
+    made = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert "random.Random" not in made | {ast.unparse(value) for value in values}

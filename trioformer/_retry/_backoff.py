@@ -9,6 +9,8 @@ from typing import Final, final
 import attrs
 import trio
 
+from .._surroundings import new_generator
+
 QUICK_TRIES: Final = 10
 """The default number of quick attempts in a row after the connection failed."""
 EPSILON: Final = 1e-9
@@ -46,7 +48,7 @@ class Backoff:
 
     policy: BackoffPolicy = attrs.field(factory=BackoffPolicy)
     """How the delays grow."""
-    _random: random.Random = attrs.field(factory=random.Random, kw_only=True, alias="rng")
+    _random: random.Random = attrs.field(factory=new_generator, kw_only=True, alias="rng")
     _base: float = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:

@@ -17,6 +17,7 @@ from typing import Final, Generic, NamedTuple, final
 import attrs
 
 from .._retry import Outcome, outcome_of, retry_after
+from .._surroundings import new_generator
 from ..errors import QuarantinedError, StatusError, TrioformerError
 from ..workqueue import ItemExponentialFailureRateLimiter, RateLimiter, RateLimitingQueue
 from ._request import K
@@ -49,7 +50,7 @@ class RetryDelays(Generic[K]):
 
     _queue: RateLimitingQueue[K]
     _external: RateLimiter[K] | None
-    _rng: random.Random = attrs.field(factory=random.Random, init=False)
+    _rng: random.Random = attrs.field(factory=new_generator, init=False)
 
     def classify(self, error: Exception) -> Failure:
         """Return how to retry a request after this error."""

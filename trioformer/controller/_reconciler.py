@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-import uuid
 from collections.abc import Sequence
 from typing import Final, Generic, NamedTuple, final
 
 import attrs
 import trio
 
+from .._surroundings import new_uuid
 from .._text import describe_error, one_line
 from .._util import enclosing_tasks
 from ..errors import TrioformerError
@@ -73,7 +73,7 @@ class Reconciler(Generic[K]):
         """Call ``reconcile`` once for a request, and handle its result or its exception."""
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
-        token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=str(uuid.uuid4())))
+        token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=new_uuid()))
         try:
             requeue, error = await self._call_observed(request)
             if error is not None:

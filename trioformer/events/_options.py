@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Callable
 from typing import final
 
 import attrs
+
+from .._surroundings import new_generator, wall_time
 
 
 @final
@@ -37,10 +38,10 @@ class EventRecorderOptions:
     flush_period: float = 5.0
     """How long a cancelled :meth:`EventRecorder.run` may still write, in seconds.  Then the remaining Events are
     dropped and logged."""
-    wall_clock: Callable[[], float] = time.time
+    wall_clock: Callable[[], float] = wall_time
     """A function that returns the seconds since 1970, for the times in Events.  Deadlines and periods use trio's clock
     instead."""
-    rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)
+    rng: random.Random = attrs.field(factory=new_generator, eq=False, repr=False)
     """The random number generator for the jitter of delays."""
 
     def __attrs_post_init__(self) -> None:

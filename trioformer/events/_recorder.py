@@ -19,7 +19,6 @@ from __future__ import annotations
 import logging
 import math
 import re
-import socket
 from collections import OrderedDict
 from collections.abc import Hashable
 from datetime import UTC, datetime
@@ -28,6 +27,7 @@ from typing import Final, Literal, final
 import attrs
 import trio
 
+from .._surroundings import host_name
 from .._text import one_line
 from .._util import LogLimit
 from ..client import Client
@@ -62,7 +62,7 @@ def _options_or_default(options: EventRecorderOptions | None) -> EventRecorderOp
 
 
 def _instance_or_hostname(instance: str | None) -> str:
-    return truncate(socket.gethostname(), MAX_WORD) if instance is None else instance
+    return truncate(host_name(), MAX_WORD) if instance is None else instance
 
 
 def _check_word(name: str, value: str) -> str:

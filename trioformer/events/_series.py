@@ -7,13 +7,13 @@ equal.
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Hashable
 from datetime import UTC, datetime
 from typing import Final, final
 
 import attrs
 
+from .._surroundings import new_uuid
 from ..client import Api
 from ..models import KubernetesObject, ObjectMeta, resource_of
 from ..models.core_v1 import ObjectReference
@@ -163,7 +163,7 @@ class Series:
         self.stamp = stamp
         self.name = f"{self.observation.regarding.name}.{stamp:x}"
         if len(self.name) > MAX_NAME or not re.fullmatch(SUBDOMAIN, self.name):
-            self.name = str(uuid.uuid4())  # other kinds, such as ClusterRole, allow names that Events do not
+            self.name = new_uuid()  # other kinds, such as ClusterRole, allow names that Events do not
 
     @property
     def what(self) -> str:

@@ -26,8 +26,6 @@ from __future__ import annotations
 import enum
 import logging
 import math
-import socket
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar, final
@@ -35,6 +33,7 @@ from typing import TypeVar, final
 import attrs
 import trio
 
+from .._surroundings import host_name, new_uuid
 from .._util import opened_by
 from ..client import Client
 from ..client._internal import without_retries
@@ -71,7 +70,7 @@ class CandidateState(enum.Enum):
 
 
 def _identity_or_random(identity: str | None) -> str:
-    return f"{socket.gethostname()}_{uuid.uuid4()}" if identity is None else identity
+    return f"{host_name()}_{new_uuid()}" if identity is None else identity
 
 
 def _options_or_default(options: LeaderElectionOptions | None) -> LeaderElectionOptions:

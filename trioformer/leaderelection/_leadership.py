@@ -5,13 +5,13 @@ from __future__ import annotations
 import enum
 import math
 import random
-import time
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
 import attrs
 import trio
 
+from .._surroundings import boot_time, machine_time, new_generator, wall_time
 from .._util import NoPublicConstructor
 from ..models import EMPTY_MAP
 
@@ -25,14 +25,6 @@ With a longer delay, the candidate observes the last renewal later, and therefor
 client-go's candidates always wait as long as after a failure, and do not read the Lease when it expires.  This delays
 the takeover by up to 4.4 retry periods.
 """
-
-
-_BOOT_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-
-
-def boot_clock() -> float:
-    """Return the time of a monotonic clock in seconds. The clock includes suspend time if the system supports this."""
-    return time.perf_counter() if _BOOT_CLOCK is None else time.clock_gettime(_BOOT_CLOCK)
 
 
 @final
@@ -69,13 +61,13 @@ class LeaderElectionOptions:
     """A function that is called if the leader code still runs when another candidate may take over, which is also
     logged.  The function must return quickly.  If there must never be two leaders, the function can end the process
     with ``os._exit``."""
-    wall_clock: Callable[[], float] = time.time
+    wall_clock: Callable[[], float] = wall_time
     """A function that returns the seconds since 1970.  The function only provides the times in the Lease, and no
     decision depends on it."""
-    boot_clock: Callable[[], float] = boot_clock
+    boot_clock: Callable[[], float] = boot_time
     """A function that returns the seconds since an arbitrary time, including the time that the machine was suspended.
     Trio's clock stops during a suspend."""
-    rng: random.Random = attrs.field(factory=random.Random, eq=False, repr=False)
+    rng: random.Random = attrs.field(factory=new_generator, eq=False, repr=False)
     """The random number generator for the jitter."""
 
     def __attrs_post_init__(self) -> None:
@@ -126,7 +118,7 @@ class Clocks:
 
     def now(self) -> Stamp:
         """Read all clocks."""
-        return Stamp(trio.current_time(), time.perf_counter(), self.boot_clock())
+        return Stamp(trio.current_time(), machine_time(), self.boot_clock())
 
     def age(self, then: Stamp) -> float:
         """Return the seconds since ``then``, including the time during which the machine was suspended.

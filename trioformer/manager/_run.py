@@ -19,7 +19,6 @@ instead.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -29,6 +28,7 @@ import attrs
 import trio
 from attrs import validators
 
+from .._surroundings import new_generator
 from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
@@ -183,7 +183,7 @@ class ManagerRun:
             nursery.cancel_scope.cancel()
 
     async def _start(self, managed: ManagedController, nursery: trio.Nursery) -> None:
-        await trio.sleep(self.start_interval * (1 + random.random()))
+        await trio.sleep(self.start_interval * (1 + new_generator().random()))
         if managed.phase == "not started":
             await self._initialize(managed)
         if managed.runnable is not None:

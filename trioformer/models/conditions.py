@@ -25,6 +25,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar, overload
 import attrs
 
 from .._suggestions import describe, with_article
+from .._surroundings import wall_time
 from .._text import quoted
 from ._lazy import evolve
 from ._plain import from_dict
@@ -169,7 +170,7 @@ def set_condition(
     text = str(status)
     before = [_as(model, each) for each in conditions]
     old = find_condition(before, type)
-    at = datetime.now(UTC) if now is None else now
+    at = datetime.fromtimestamp(wall_time(), UTC) if now is None else now
     wanted: dict[str, object] = {
         "type": type,
         "status": text,

@@ -36,6 +36,7 @@ from .._retry import (
     outcome_of,
     retry_after,
 )
+from .._surroundings import new_generator
 from .._util import NoPublicConstructor, Slices
 from ..errors import BadRequestError, ConnectionFailedError, NotFoundError, TrioformerError
 from ..transport._internal import ByteStream
@@ -106,7 +107,7 @@ class LogLines(metaclass=NoPublicConstructor):
     _target: LogTarget
     _max_line_bytes: int
     _on_retry: WatchErrorHandler | None
-    _random: random.Random = attrs.field(factory=random.Random, init=False)
+    _random: random.Random = attrs.field(factory=new_generator, init=False)
     _pacing: Pacing = attrs.field(init=False)
     _splitter: LineSplitter = attrs.field(init=False)
     _received: ReceivedLines = attrs.field(factory=ReceivedLines, init=False)

@@ -44,6 +44,7 @@ from .._retry import (
     retry_after,
     watch_timeout,
 )
+from .._surroundings import new_generator
 from .._text import one_line
 from .._util import NoPublicConstructor, Slices, opened_by
 from ..client import Api, WatchEvent, WatchStream
@@ -102,7 +103,7 @@ class ResumingWatch(Generic[T], metaclass=NoPublicConstructor):
     _on_retry: WatchErrorHandler | None
     _api: Api[T]
     _check: Callable[[str], Awaitable[None]]
-    _random: random.Random = attrs.field(factory=random.Random, init=False)
+    _random: random.Random = attrs.field(factory=new_generator, init=False)
     _pacing: Pacing = attrs.field(init=False)
     _slices: Slices = attrs.field(factory=Slices, init=False)
     _source: WatchStream[T] | None = attrs.field(default=None, init=False)

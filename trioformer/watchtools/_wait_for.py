@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import random
 from collections.abc import Callable
 from typing import Generic, TypeVar, final, overload
 
@@ -22,6 +21,7 @@ from .._retry import (
     outcome_of,
     retry_after,
 )
+from .._surroundings import new_generator
 from ..client import Api, ObjectList, Undecodable
 from ..client._internal import without_retries
 from ..errors import ExpiredError, LimitExceededError, NotFoundError, TrioformerError
@@ -115,7 +115,7 @@ async def wait_for(
         raise ValueError(f"wait_for() requires an Api with a namespace, because {api.resource} are namespaced")
     if isinstance(condition, Condition):
         missing_ok = missing_ok or condition.missing_ok
-    wait = _Wait(api, name, condition, missing_ok, on_retry, backoff, Pacing(backoff, random.Random()))
+    wait = _Wait(api, name, condition, missing_ok, on_retry, backoff, Pacing(backoff, new_generator()))
     try:
         return await wait.run()
     except REQUEST_ERRORS as error:

@@ -11,6 +11,7 @@ import attrs
 from attrs import validators
 
 from .._retry import TokenBucket
+from .._surroundings import new_generator
 
 K = TypeVar("K", bound=Hashable)
 T_contra = TypeVar("T_contra", bound=Hashable, contravariant=True)
@@ -47,7 +48,7 @@ class ItemExponentialFailureRateLimiter:
     """The longest delay, in seconds."""
     jitter: float = attrs.field(default=0.0, validator=[validators.ge(0), validators.lt(1)])
     """The random share of each delay.  A delay ``d`` becomes a random value between ``d · (1 - jitter)`` and ``d``."""
-    _random: random.Random = attrs.field(factory=random.Random, kw_only=True, alias="rng", repr=False)
+    _random: random.Random = attrs.field(factory=new_generator, kw_only=True, alias="rng", repr=False)
     _failures: dict[Hashable, int] = attrs.field(factory=dict, init=False, repr=False)
     _doublings: int = attrs.field(init=False, repr=False)
 

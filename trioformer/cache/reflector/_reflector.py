@@ -38,6 +38,7 @@ from ..._retry import (
     retry_after,
     watch_timeout,
 )
+from ..._surroundings import new_generator
 from ..._util import remove_frames
 from ...client import Undecodable
 from ...client._internal import PAGE_SIZE
@@ -100,7 +101,7 @@ class Reflector(Generic[T]):
         kind = list_watch.kind or cast("type[T]", KubernetesObject)
         transformer = ObjectTransformer(kind, transform, self.report_undecodable, namespace)
         self._collector = ListCollector(transformer)
-        rng = rng if rng is not None else random.Random()
+        rng = rng if rng is not None else new_generator()
         self._pacing = Pacing(options.backoff, rng)
         # The end of a watch-list is a bookmark.
         self._facts = ServerFacts(Bookmarks.EXPECTED if list_watch.supports_watch_list else Bookmarks.UNKNOWN)

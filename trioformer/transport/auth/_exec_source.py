@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -26,6 +25,7 @@ from typing import Final, final
 import attrs
 import trio
 
+from ..._surroundings import wall_time
 from ..._text import one_line, quoted
 from ...errors import ExecPluginError
 from ...kubeconfig import ClusterConfig, ExecConfig
@@ -78,7 +78,7 @@ class PluginCredentials:
 
     _config: ClusterConfig = attrs.field(repr=False)
     _policy: PluginPolicy
-    _wall_clock: Callable[[], float] = attrs.field(default=time.time, repr=False)
+    _wall_clock: Callable[[], float] = attrs.field(default=wall_time, repr=False)
     _exec: ExecConfig = attrs.field(init=False)
     latest: Credential = attrs.field(factory=Credential, init=False)
     _is_usable: bool = attrs.field(default=False, init=False)

@@ -31,6 +31,7 @@ from typing import Final, final
 import attrs
 import trio
 
+from ..._surroundings import new_generator
 from ..._text import one_line
 from ...errors import ConnectionFailedError, ExecPluginError, TrioformerError
 from .. import _failures as failures
@@ -147,7 +148,6 @@ A 500, 502 or 504 may come from a server that has executed the request, or from 
 """
 logger = logging.getLogger("trioformer.transport")
 
-_random = random.Random()
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -308,7 +308,7 @@ class Retries:
             failure=failure,
             limit=self._limit,
             has_responded=has_responded,
-            rng=_random,
+            rng=new_generator(),
         )
 
     def _next(self, before: str, delay: float, why: str = "") -> float:
