@@ -51,17 +51,20 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    client: Client, initializers: dict[str, ControllerInitializer], **options: Any
+    client: Client,
+    initializers: dict[str, ControllerInitializer],
+    http: str | HTTPOptions = "127.0.0.1:0",
+    **options: Any,
 ) -> AsyncIterator[Running]:
     """Run a manager during the block, and cancel it at the end if the block has not stopped it."""
     with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             stop = trio.Event()
-            run = partial(run_controllers, client, initializers, http="127.0.0.1:0", stop=stop, **options)
+            run = partial(run_controllers, client, initializers, http=http, stop=stop, **options)
             url = await nursery.start(run)
             assert url.startswith("http://127.0.0.1:")
-            async with httpx.AsyncClient(base_url=url) as http:
-                yield Running(http, stop)
+            async with httpx.AsyncClient(base_url=url) as opened:
+                yield Running(opened, stop)
             nursery.cancel_scope.cancel()
 
 
@@ -270,6 +273,28 @@ async def test_the_metrics_endpoint_has_controllers_caches_and_leadership(
             assert response.headers["content-type"].startswith("application/openmetrics-text")
             manager.stop.set()
     assert 'workqueue_depth{controller="pods"' not in metrics.render()[0].decode()
+
+
+@pytest.mark.parametrize("token", ["a-token-of-the-test", None])
+async def test_journals_are_served_only_to_requests_with_the_token(
+    api_server: APIServer, client: Client, token: str | None
+) -> None:
+    async def start(context: ManagerContext) -> Controller:
+        controller = Controller(context.name, Reconcile([KeyError()]), journal=True)
+        controller.watch(context.factory.informer(Pod))
+        return controller
+
+    api_server.create(pod("a"))
+    async with running(client, {"pods": start}, HTTPOptions("127.0.0.1:0", metrics_token=token)) as manager:
+        await trio.sleep(0.1)
+        assert (await manager.get("/journal"))[0] == (404 if token is None else 401)
+        manager.http.headers["authorization"] = f"Bearer {token}"
+        found = await manager.http.get("/journal")
+        assert found.status_code == (404 if token is None else 200)
+        if token is not None:
+            entry, *_ = found.json()["pods"]
+            assert (entry["request"], entry["result"]) == ("default/a", "error")
+            assert entry["causes"][0]["resource"] == "pods"
 
 
 async def test_objects_registered_before_stay_registered(client: Client) -> None:

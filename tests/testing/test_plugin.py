@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -47,6 +48,8 @@ async def test_the_server_runs_during_the_test(api_server: APIServer, k8s_client
 TESTS = """
     from __future__ import annotations
     import pytest, trio
+    from trioformer import SharedInformerFactory
+    from trioformer.controller import Controller
     from trioformer.models import ObjectMeta
     from trioformer.models.core_v1 import ConfigMap, Pod, Secret
 
@@ -90,7 +93,21 @@ TESTS = """
         await secrets.list()
         await secrets.create(Secret(metadata=ObjectMeta(name="b")))
         await secrets.patch("b", {"data": {"x": "aHVudGVyMg=="}})
+        await run_controller(k8s_client)
         raise AssertionError("failed")
+
+    async def run_controller(client):
+        async def reconcile(request):
+            raise OSError("disk full")
+
+        factory = SharedInformerFactory(client)
+        controller = Controller("secrets", reconcile, max_retries=0)
+        controller.watch(factory.informer(Secret))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(factory.run)
+            await nursery.start(controller.run)
+            await trio.sleep(0.1)
+            nursery.cancel_scope.cancel()
 """
 
 
@@ -102,6 +119,7 @@ async def test_the_fixtures_and_the_reports_of_failed_tests(tmp_path: Path) -> N
     for clock in ("autojump_clock", "mock_clock"):
         assert f"{clock} has no effect: pytest-trio uses a clock only if" in text
     assert "requests to the embedded API server" in text
+    assert re.search(r"default/b \(\w+\): error in .*, because: initial secrets default/b\n +OSError: disk full", text)
     assert "s  list /api/v1/namespaces/default/secrets" in text
     assert "secrets default/a: does not exist" in text
     assert "secrets default/b: resourceVersion " in text

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, final
 
 import attrs
+import trio
 
 from .._suggestions import describe
 from .._text import quoted
@@ -20,13 +22,14 @@ from ..models import (
     metadata_kind,
     resource_of,
 )
-from ..models._internal import MAGIC, dumps, encode_request, scan_whole
+from ..models._internal import MAGIC, dumps, encode_request, scan_head, scan_whole
 from ..transport._internal import ByteStream, Response, Transport
 from ._object_ref import ObjectRef, reference_to
 from ._options import ListOptions, list_params
 from ._patch import APPLY
 from ._paths import ResourcePaths
 from ._subresources import body_in, has_own_kind, subresource_in, with_name
+from ._writes import Write, write_observer
 from .bodies._lists import ObjectList, read_list
 from .bodies._protobuf import PROTOBUF
 from .bodies._responses import object_in, streamed_status_error
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Model)
 R = TypeVar("R")
 T = TypeVar("T", bound=KubernetesObject)
+
+_FIRST_ERROR: Final = 300
 
 
 @final
@@ -206,17 +211,32 @@ class ApiRequests(Generic[T]):
         *,
         accept: str | None = None,
     ) -> Response:
-        """Send a request, and return the response."""
-        return await self.transport.request(
-            method,
-            path,
-            params=params,
-            content=content,
-            content_type=None if content is None else PROTOBUF if content.startswith(MAGIC) else content_type,
-            accept=self.wire_format.accept if accept is None else accept,
-            retries=self.retries,
-            where=where,
-        )
+        """Send a request, report it to the observer of writes, and return the response."""
+        response: Response | None = None
+        try:
+            response = await self.transport.request(
+                method,
+                path,
+                params=params,
+                content=content,
+                content_type=None if content is None else PROTOBUF if content.startswith(MAGIC) else content_type,
+                accept=self.wire_format.accept if accept is None else accept,
+                retries=self.retries,
+                where=where,
+            )
+        finally:
+            if method != "GET" and (observe := write_observer.get()) is not None and "dryRun" not in (params or ()):
+                observe(self._write(method, path, response))
+        return response
+
+    def _write(self, method: str, path: str, response: Response | None) -> Write:
+        now, code = trio.current_time(), None if response is None else response.code
+        if response is not None and response.code < _FIRST_ERROR:
+            with suppress(ValueError, RecursionError):  # the caller raises an error for a response of another form
+                metadata = scan_head(response.body).metadata
+                version = metadata.resourceVersion
+                return Write(at=now, method=method, path=path, code=code, uid=metadata.uid, resource_version=version)
+        return Write(at=now, method=method, path=path, code=code)
 
     async def request(
         self,

@@ -19,6 +19,7 @@ from ._object_ref import reference_to as reference_to
 from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import PropagationPolicy as PropagationPolicy
+from ._writes import write_observer as write_observer
 from .bodies._lists import PAGE_SIZE as PAGE_SIZE
 from .bodies._protobuf import PROTOBUF as PROTOBUF
 from .bodies._responses import check as check

@@ -18,6 +18,7 @@ the desired state.  A :class:`Controller` starts when its caches have synced, an
 - ``_delays.py``: delays of failed requests
 - ``_observers.py``: the observers of a controller
 - ``_request.py``: :class:`Request`
+- ``_journal.py``: the causes and writes of the last calls, :class:`JournalEntry`
 - ``_current_request.py``: :func:`current_request`, and :class:`RequestFilter` for log messages
 - ``_results.py``: the results and exceptions of ``reconcile``
 - ``_enqueue.py``: functions that return the requests for an object, such as :func:`request_for_owner`
@@ -49,6 +50,8 @@ from ._enqueue import requests_by_index as requests_by_index
 from ._expectations import Expectations as Expectations
 from ._finalizers import drop_finalizer as drop_finalizer
 from ._finalizers import ensure_finalizer as ensure_finalizer
+from ._journal import JournalCause as JournalCause
+from ._journal import JournalEntry as JournalEntry
 from ._options import ControllerOptions as ControllerOptions
 from ._predicates import annotations_changed as annotations_changed
 from ._predicates import generation_changed as generation_changed
@@ -67,6 +70,8 @@ __all__ = [
     "ControllerObserver",
     "ControllerOptions",
     "Expectations",
+    "JournalCause",
+    "JournalEntry",
     "OwnerGoneError",
     "Request",
     "RequestFilter",

@@ -28,6 +28,7 @@ from ..models import KubernetesObject
 from ..workqueue import QueueObserver, RateLimiter
 from ._controller_run import ControllerRun
 from ._enqueue import request_for_object, request_for_owner
+from ._journal import Journal, JournalEntry, new_journal
 from ._observers import Observers
 from ._options import ControllerOptions, DroppedHandler
 from ._predicates import Predicate
@@ -81,6 +82,8 @@ class Controller(Generic[K]):
         name: The controller's name in log messages, errors and metrics.
         reconcile: The async function that is called with each request.
         metrics: A registry that measures the controller, such as `Metrics`.
+        journal: Whether the controller keeps a journal for :meth:`journal`.  The fixtures of trioformer for pytest set
+            this for all controllers.
         workers, max_retries, on_dropped, reconcile_deadline, limiter, observer: See
             :class:`~trioformer.controller.ControllerOptions`.
 
@@ -98,6 +101,7 @@ class Controller(Generic[K]):
     _watches: list[WatchedSource[Any, K]]
     _observers: Observers[K]
     _counters: Counters
+    _journal: Journal[K] | None
     _run: ControllerRun[K] | None
 
     def __init__(
@@ -113,6 +117,7 @@ class Controller(Generic[K]):
         limiter: RateLimiter[Any] | None = None,
         observer: ControllerObserver[Any] | QueueObserver[Any] | None = None,
         metrics: ControllerRegistry | None = None,
+        journal: bool = False,
     ) -> None:
         _check_arguments(name, reconcile, on_dropped)
         self.name = name
@@ -130,6 +135,7 @@ class Controller(Generic[K]):
         if observer is not None:
             self._observers.add(observer)
         self._counters = Counters()
+        self._journal = new_journal(name, journal)
         self._run = None
         if metrics is not None:
             metrics.register_controller(self)
@@ -216,7 +222,10 @@ class Controller(Generic[K]):
         Returns:
             Whether the request was accepted.  A request is not accepted if the controller is stopping or not running.
         """
-        return self._run is not None and self._run.queue.add(request, priority=priority)
+        is_added = self._run is not None and self._run.queue.add(request, priority=priority)
+        if is_added and self._journal is not None:
+            self._journal.add(request, "Controller.add")
+        return is_added
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run until cancelled or stopped; ``nursery.start()`` returns when the workers have started.
@@ -243,6 +252,7 @@ class Controller(Generic[K]):
             options=self.options,
             observers=self._observers,
             counters=self._counters,
+            journal=self._journal,
         )
         try:
             await run.run(self._watches, task_status)
@@ -290,6 +300,25 @@ class Controller(Generic[K]):
             handlers=() if run is None else tuple(handler.statistics() for _, handler in run.sources.handlers),
         )
 
+    def journal(self, request: K | None = None) -> tuple[JournalEntry[K], ...]:
+        """Return the last calls to ``reconcile``, with their causes and writes.
+
+        The journal contains the last 256 calls of all runs, including calls that are still running.  It can answer why
+        an object was reconciled, which fields changed, and whether the controller itself caused the event::
+
+            for entry in controller.journal(Request("default", "web")):
+                print(entry)
+
+        Args:
+            request: The request whose entries are returned.  The default, None, means all requests.
+
+        Raises:
+            RuntimeError: The controller has no journal.
+        """
+        if self._journal is None:
+            raise RuntimeError(f"controller {self.name} has no journal; create it with journal=True")
+        return self._journal.entries(request)
+
 
 _RECONCILE: Final = "async def reconcile(request: Request)"
 
@@ -320,6 +349,11 @@ def _check_watch(informer: object, enqueue: object, predicates: object) -> None:
         raise TypeError("predicates must be a sequence of functions; write predicates=[...]")
     for predicate in predicates:
         check_sync(predicate, "a predicate", "def is_wanted(event): return True")
+
+
+def journal_of(controller: Controller[Any]) -> tuple[JournalEntry[Any], ...]:
+    """Return the entries of a controller's journal, or an empty tuple if it has no journal."""
+    return () if controller._journal is None else controller._journal.entries()
 
 
 def attach_observer(controller: Controller[K], observer: ControllerObserver[K] | QueueObserver[K]) -> None:

@@ -16,6 +16,7 @@ from ..workqueue import RateLimitingQueue
 from ..workqueue._internal import default_priority_queue_rate_limiter
 from ._delays import RetryDelays, external_limiter
 from ._informer_failures import InformerFailures
+from ._journal import Journal
 from ._observers import Observers
 from ._options import ControllerOptions
 from ._reconciler import Reconciler, logger
@@ -43,6 +44,7 @@ class ControllerRun(Generic[K]):
     options: ControllerOptions[K]
     observers: Observers[K]
     counters: Counters
+    journal: Journal[K] | None
     phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
     queue: RateLimitingQueue[K] = attrs.field(init=False)
     reconciler: Reconciler[K] = attrs.field(init=False)
@@ -71,8 +73,9 @@ class ControllerRun(Generic[K]):
             queue=self.queue,
             delays=RetryDelays(self.queue, external),
             counters=self.counters,
+            journal=self.journal,
         )
-        self.sources = EventSources(self.name, self.queue, self._fail)
+        self.sources = EventSources(self.name, self.queue, self._fail, self.journal)
         self.informer_failures = InformerFailures(self.name, self.sources)
 
     async def run(self, watches: Sequence[WatchedSource[Any, K]], task_status: trio.TaskStatus[None]) -> None:
@@ -144,6 +147,8 @@ class ControllerRun(Generic[K]):
             counts.depth,
             counts.delayed,
         )
+        if self.journal is not None:
+            self.journal.drop_waiting()
         self.queue.shut_down(immediate=True)  # the next run finds their objects in its initial lists
 
     async def _log_running_at_the_end(self, log_scope: trio.CancelScope) -> None:

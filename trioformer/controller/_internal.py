@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from ._controller import attach_observer as attach_observer
 from ._controller import detach_observer as detach_observer
+from ._controller import journal_of as journal_of
+from ._journal import Journal as Journal
+from ._journal import as_json as as_json
+from ._journal import journals as journals
 from ._results import ReconcileResult as ReconcileResult

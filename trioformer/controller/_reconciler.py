@@ -17,6 +17,7 @@ from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
 from ._current_request import CurrentRequest, current, log_fields
 from ._delays import RetryDelays
+from ._journal import Journal, JournalRecord
 from ._options import ControllerOptions
 from ._request import K
 from ._results import (
@@ -61,6 +62,7 @@ class Reconciler(Generic[K]):
     queue: RateLimitingQueue[K]
     delays: RetryDelays[K]
     counters: Counters
+    journal: Journal[K] | None
     running: dict[trio.lowlevel.Task, tuple[K, float]] = attrs.field(factory=dict, init=False)
     """The request and the start time of each busy worker."""
     cancelled: list[K] = attrs.field(factory=list, init=False)
@@ -73,11 +75,15 @@ class Reconciler(Generic[K]):
         """Call ``reconcile`` once for a request, and handle its result or its exception."""
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
-        token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=new_uuid()))
+        reconcile_id, journal = new_uuid(), self.journal
+        token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=reconcile_id))
+        entry = None if journal is None else journal.begin(request, reconcile_id)
         try:
-            requeue, error = await self._call_observed(request)
+            requeue, error = await self._call_observed(request, entry)
             if error is not None:
                 await self._handle_failure(request, error)
+                if journal is not None and request in self.failures:
+                    journal.add(request, "retry", reconcile_id)
                 return
             if self.failures.pop(request, None) is not None:
                 self.delays.forget(request)
@@ -85,23 +91,28 @@ class Reconciler(Generic[K]):
             if requeue is not None:
                 self.counters.requeued += 1
                 self.queue.add_after(request, requeue.after)
+                if journal is not None:
+                    journal.add(request, "requeue", reconcile_id)
         finally:
             current.reset(token)
             del self.running[task]
 
-    async def _call_observed(self, request: K) -> tuple[RequeueAfter | None, Exception | None]:
+    async def _call_observed(
+        self, request: K, entry: JournalRecord[K] | None
+    ) -> tuple[RequeueAfter | None, Exception | None]:
         observers, began = self.observers, trio.current_time()
         for observer in observers:
             observer.began(request)
         result: ReconcileResult = "cancelled"
         requeue: RequeueAfter | None = None
         failure: Exception | None = None
+        raised: Exception | None = None
         try:
             try:
                 requeue = await self._call(request)
                 result = "success" if requeue is None else "requeue_after"
             except BaseException as error:  # the documented boundary to a user's reconcile
-                failure = self._failure_in(error, request)
+                failure = raised = self._failure_in(error, request)
                 if failure is None:
                     raise
                 requeue = requeue_in(failure)
@@ -112,6 +123,8 @@ class Reconciler(Generic[K]):
                     logger.debug("controller %s: reconcile of %s: %s", self.name, request, describe_error(failure))
                     failure = None
             finally:
+                if entry is not None:
+                    entry.end(result, raised)
                 for observer in observers:
                     observer.ended(
                         request,
@@ -122,7 +135,7 @@ class Reconciler(Generic[K]):
                     )
             return requeue, failure
         finally:
-            failure = None  # no reference cycle of the error and this frame
+            failure = raised = None  # no reference cycle of the error and this frame
 
     def _failure_in(self, error: BaseException, request: K) -> Exception | None:
         """Return the failure of a request, or None if the error must propagate.

@@ -22,6 +22,7 @@ from ..cache._internal import add_paused_handler
 from ..errors import DecodeError, QuarantinedError
 from ..models import KubernetesObject, key_of
 from ..workqueue import RateLimitingQueue
+from ._journal import Journal
 from ._predicates import Predicate
 from ._request import K
 
@@ -76,11 +77,13 @@ class EventSources(Generic[K]):
         queue: The queue to which the handlers add requests.
         on_failure: A function that is called with the first exception from a predicate, an enqueue function or a queue
             observer.
+        journal: The journal that records the events, if any.
     """
 
     name: str
     queue: RateLimitingQueue[K]
     on_failure: Callable[[Exception], None]
+    journal: Journal[K] | None
     phase: SourcesPhase = attrs.field(default=SourcesPhase.PAUSED, init=False)
     handlers: list[tuple[WatchedSource[Any, K], HandlerRegistration[Any]]] = attrs.field(factory=list, init=False)
     """The watched informers and their handlers."""
@@ -181,6 +184,8 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
                     undecodable.append(error)
             for request in requests:
                 sources.queue.add(request, priority=priority)
+                if sources.journal is not None:
+                    sources.journal.add_event(request, event, watch.enqueue, watch.predicates)
         except Exception as error:  # noqa: BLE001  # the documented boundary to a user's functions
             what = f"{type(event).__name__} {states[-1].kind} {key_of(states[-1])}"
             error.add_note(f"in controller {sources.name}, on {what}")

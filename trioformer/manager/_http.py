@@ -1,7 +1,8 @@
-"""The HTTP endpoints of a manager: ``/healthz``, ``/readyz`` and ``/metrics``."""
+"""The HTTP endpoints of a manager: ``/healthz``, ``/readyz``, ``/metrics`` and ``/journal``."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import ssl
@@ -63,7 +64,9 @@ class Endpoints:
     """A mapping of paths to functions that return the current checks."""
     metrics: Metrics | None
     options: HTTPOptions
-    """The options that decide which requests may read the metrics."""
+    """The options that decide which requests may read the metrics and the journals."""
+    journals: Callable[[], Mapping[str, object]] = dict
+    """A function that returns the journal of each controller."""
     _errors: ErrorLog = attrs.field(factory=ErrorLog, init=False)
     _token_checks: TokenChecks | None = attrs.field(init=False)
 
@@ -95,6 +98,10 @@ class Endpoints:
                 return refusal
             accept = [value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"]
             return self._scrape(self.metrics, ",".join(accept))
+        if path == "/journal" and (self.options.metrics_token or self.options.check_metrics_token):
+            refusal = await self._refusal(scope, receive)
+            body = b"" if refusal is not None else json.dumps(self.journals(), indent=1).encode()
+            return refusal or Response(200, body, "application/json")
         root, slash, rest = path.partition("/")  # a request target such as "*" does not begin with a slash
         checks = self.health.get(slash + rest.partition("/")[0]) if not root else None
         if checks is None:

@@ -45,7 +45,8 @@ class HTTPOptions:
     key: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
     """A PEM file with the private key of the certificate."""
     metrics_token: Secret[str] | None = attrs.field(default=None, kw_only=True, converter=_conceal_token, repr=False)
-    """The bearer token, a str, that a request for ``/metrics`` must contain.  If None, there is no authentication."""
+    """The bearer token, a str, that a request for ``/metrics`` or ``/journal`` must contain.  If None, there is no
+    authentication for the metrics, and no journal is served unless ``check_metrics_token`` is given."""
     check_metrics_token: TokenCheck | None = attrs.field(default=None, kw_only=True)
     """A function that checks bearer tokens instead of ``metrics_token``, for example with a TokenReview and a
     SubjectAccessReview.

@@ -8,6 +8,7 @@ import attrs
 import trio
 
 from ..controller import Controller
+from ..controller._internal import as_json, journal_of
 from ._health import logger
 from ._initializers import ControllerInitializer, ManagerContext, Runnable
 
@@ -50,6 +51,10 @@ class ManagedController:
             return ""
         missing = self.runnable.statistics().waiting_for if isinstance(self.runnable, Controller) else ()
         return "; ".join(missing) or "it has not started"
+
+    def journal(self) -> list[dict[str, object]]:
+        """Return the entries of the controller's journal, or an empty list if it has no journal."""
+        return [as_json(entry) for entry in journal_of(self.runnable)] if isinstance(self.runnable, Controller) else []
 
     def started(self, value: None = None) -> None:
         """Record that the controller has started its work; part of the ``trio.TaskStatus`` interface."""

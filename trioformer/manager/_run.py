@@ -241,6 +241,10 @@ class ManagerRun:
 
     # --- health -------------------------------------------------------------------------------------------------------
 
+    def journals(self) -> dict[str, object]:
+        """Return the journals of the controllers that keep one, by the name of the controller."""
+        return {each.name: found for each in self.controllers if (found := each.journal())}
+
     def healthz(self) -> Mapping[str, HealthCheck]:
         """Return the current checks for ``/healthz``, which is for liveness probes.
 

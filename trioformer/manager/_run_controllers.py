@@ -166,7 +166,7 @@ async def run_controllers(
             options = http if isinstance(http, HTTPOptions) else HTTPOptions(http)
             tls = tls_context(options)
             listener = await listen(options.bind)
-            endpoints = Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics, options)
+            endpoints = Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics, options, run.journals)
             async with open_serving_nursery() as nursery:
                 url = await nursery.start(partial(serve, endpoints, listener, tls=tls))
                 logger.info("serving %s", url)

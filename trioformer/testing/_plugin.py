@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     import trio
 
     from ..client import Client
+    from ..controller._internal import Journal
     from ._server import APIServer
 
 
+LAST_RECONCILES = 10
+"""The number of journal entries in the report of a failed test."""
 LAST_REQUESTS = 20
 """The number of requests in the report of a failed test."""
 
 
 _SERVER: pytest.StashKey[APIServer] = pytest.StashKey()
 """The server of a test."""
+_JOURNALS: pytest.StashKey[list[Journal[Any]]] = pytest.StashKey()
+"""The journals of the controllers of a test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +45,8 @@ def pytest_runtest_makereport(
     server = item.stash.get(_SERVER, None)
     if report.failed and call.when == "call" and server is not None:
         report.sections.append(("requests to the embedded API server", "\n".join(_describe_requests(server))))
+        if entries := [str(entry) for journal in item.stash[_JOURNALS] for entry in journal.entries()]:
+            report.sections.append(("last reconciles", "\n".join(entries[-LAST_RECONCILES:])))
     return report
 
 
@@ -95,6 +102,7 @@ async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None
     from trio.lowlevel import current_clock  # noqa: PLC0415  # only when the fixture is used
     from trio.testing import MockClock  # noqa: PLC0415
 
+    from ..controller._internal import journals  # noqa: PLC0415
     from ._server import APIServer  # noqa: PLC0415
 
     clocks = {"autojump_clock", "mock_clock"}.intersection(request.fixturenames)
@@ -104,7 +112,8 @@ async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None
             pytrace=False,
         )
     server = APIServer()
-    request.node.stash[_SERVER] = server
+    request.node.stash[_SERVER], request.node.stash[_JOURNALS] = server, []
+    journals.set(request.node.stash[_JOURNALS])
     await nursery.start(server.run)
     return server
 
