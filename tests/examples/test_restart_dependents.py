@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -25,6 +26,7 @@ from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, serve_http
 from trioformer.testing._serving._requests import RequestRecord
+from trioformer.testing._storage._storage import Change
 
 PROGRAM = "examples/restart_dependents.py"
 DB, QUEUE, WEB, API = (Request("default", name) for name in ("db", "queue", "web", "api"))
@@ -96,6 +98,18 @@ class Cluster:
     nursery: trio.Nursery
     rolled_out: dict[str, list[Mapping[str, str]]] = attrs.field(factory=dict)
     """For each Deployment the annotations of the templates that its controller has observed."""
+    specs: dict[str, list[object]] = attrs.field(factory=dict)
+    """For each Deployment the specs that were written, one after the other."""
+
+    def __attrs_post_init__(self) -> None:
+        self.server._storage.observers.append(self._record)
+
+    def _record(self, resource: str, change: Change | None) -> None:
+        if resource == "deployments.apps" and change is not None:
+            specs = self.specs.setdefault(change.object.name, [])
+            spec = json.loads(b"{" + change.object.body)["spec"]
+            if not specs or specs[-1] != spec:
+                specs.append(spec)
 
     # --- the program ---
 
@@ -181,14 +195,14 @@ class Cluster:
                 self.server.patch(Deployment, deployment.name, {"status": {"observedGeneration": generation}})
 
     def rollouts(self, name: str = "web", *, other_changes: int = 0) -> int:
-        """Return the number of rollouts that the Deployment controller observed; checks ledger and generation."""
+        """Return the number of rollouts that the Deployment controller observed; checks ledger and specs."""
         rollouts = [annotations for annotations in self.rolled_out[name] if ROLLOUT in annotations]
         assert [annotations[ROLLOUT] for annotations in rollouts] == [str(n + 1) for n in range(len(rollouts))]
         assert all(annotations[RESTARTED_AT] and annotations["own"] == "yes" for annotations in rollouts)
         deployment = self.server.get(Deployment, name)
         ledger = Ledger.of(deployment)
         assert ledger.rollouts == ledger.restarts == len(rollouts)
-        assert deployment.metadata.generation == 1 + len(rollouts) + other_changes
+        assert len(self.specs[name]) == 1 + len(rollouts) + other_changes
         return len(rollouts)
 
 
@@ -343,6 +357,8 @@ async def test_a_rollout_waits_until_the_previous_one_is_observed(
     async with cluster.program():
         cluster.restart()
         cluster.restart()
+        await trio.sleep(10)
+        cluster.observe_all()  # the restarts in the ledger
         await trio.sleep(1_000)
         ledger = Ledger.of(api_server.get(Deployment, "web"))
         assert (ledger.restarts, ledger.rollouts) == (2, 1)
@@ -532,7 +548,7 @@ def test_embedded_it_shows_a_rollout_for_each_restart_until_interrupted(result: 
 
 
 async def served(nursery: trio.Nursery, kubeconfig: Path, *, seed: int = 0) -> Cluster:
-    """Serve a cluster on a socket, and write its kubeconfig; the test acts as its Deployment controller."""
+    """Serve a cluster on a socket, and write its kubeconfig; and act as its Deployment controller."""
     server = APIServer(seed=seed)
     url = await nursery.start(serve_http, server)
     await trio.Path(kubeconfig).write_text(KUBECONFIG.format(url=url))
@@ -540,7 +556,8 @@ async def served(nursery: trio.Nursery, kubeconfig: Path, *, seed: int = 0) -> C
     for name, stateful_set in (("web", "db"), ("api", "queue")):
         cluster.create_deployment(name)
         cluster.create_pod(f"{stateful_set}-0", of=stateful_set)
-    cluster.observe_all()
+    await nursery.start(server.run)
+    nursery.start_soon(cluster.control_deployments)
     return cluster
 
 
@@ -554,7 +571,6 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
             await program.wait_for_line("default/web: restarts 0, rollouts 0")
             first.restart("db-0")
             await program.wait_for_line("default/web: restarts 1, rollouts 1")
-            first.observe_all()
 
             # Another dependency.
             config.write_text(config.read_text() + "  default/api: [default/queue]\n")
@@ -579,7 +595,6 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
             await program.wait_for(lambda lines: lines.count("default/web: restarts 0, rollouts 0") == 2)
             second.restart("db-0")
             await program.wait_for(lambda lines: lines.count("default/web: restarts 1, rollouts 1") == 2)
-            second.observe_all()
             first.restart("db-0")
 
             # Another log level, and a dependency that shows when it applies.
@@ -593,7 +608,6 @@ async def test_the_configuration_is_followed(nursery: trio.Nursery, tmp_path: Pa
             assert await program.interrupt() == 130
     assert program.lines[number:] == []
     assert program.errors == []
-    first.observe_all()
     assert Ledger.of(first.server.get(Deployment, "web")).rollouts == 2
 
 

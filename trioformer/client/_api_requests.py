@@ -212,7 +212,7 @@ class ApiRequests(Generic[T]):
         accept: str | None = None,
     ) -> Response:
         """Send a request, report it to the observer of writes, and return the response."""
-        response: Response | None = None
+        observe = None if method == "GET" or "dryRun" in (params or ()) else write_observer.get()
         try:
             response = await self.transport.request(
                 method,
@@ -224,9 +224,12 @@ class ApiRequests(Generic[T]):
                 retries=self.retries,
                 where=where,
             )
-        finally:
-            if method != "GET" and (observe := write_observer.get()) is not None and "dryRun" not in (params or ()):
-                observe(self._write(method, path, response))
+        except BaseException:
+            if observe is not None:
+                observe(self._write(method, path, None))
+            raise
+        if observe is not None:
+            observe(self._write(method, path, response))
         return response
 
     def _write(self, method: str, path: str, response: Response | None) -> Write:

@@ -126,7 +126,7 @@ async def _serve(options: argparse.Namespace) -> None:
         app = access.guard(server, options.bind, listener)
         await nursery.start(partial(serve_app, app, listener, limits=LIMITS, tls=tls, access_log=access_log))
         if state is not None:
-            nursery.start_soon(state.run, server)
+            await nursery.start(state.run, server)
         if options.living:
             await nursery.start(simulate_cluster, server)
         print(url, flush=True)  # noqa: T201  # output of the command

@@ -238,7 +238,8 @@ class ScriptedPod:
         """Start all containers that have no status.  A pending pod becomes ready.
 
         Args:
-            ip: The IP address of a pod without an address.  The default, None, means the next address in 10.244.0.0/16.
+            ip: The IP address of a pod without an address.  The default, None, means an address in 10.244.0.0/16 that
+                no pod got recently.
         """
         now = timestamp(self._scripts.clock)
         self._pod()
@@ -258,8 +259,8 @@ class ScriptedPod:
                 status["conditions"] = [{"type": each, "status": "True", "lastTransitionTime": now} for each in kinds]
                 status |= {"phase": "Running", "startTime": now}
             if not status.get("podIP"):
-                number = next(self._scripts.addresses) if ip is None else 0
-                status["podIP"] = ip or f"10.244.{number // 250}.{number % 250 + 1}"
+                number = self._scripts.revision  # each write has another
+                status["podIP"] = ip or f"10.244.{number // 250 % 250}.{number % 250 + 1}"
                 status["podIPs"] = [{"ip": status["podIP"]}]
             status |= {"hostIP": _HOST, "hostIPs": [{"ip": _HOST}]}
             return {**pod, "status": status}

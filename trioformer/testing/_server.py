@@ -323,12 +323,12 @@ class APIServer(DirectAPI):
     @contextmanager
     def unreachable(self) -> Iterator[None]:
         """Reset all open watches and followed logs, and refuse in-memory connections while the block runs."""
-        self._is_unreachable = True
+        before, self._is_unreachable = self._is_unreachable, True
         self._app.reset_streams()
         try:
             yield
         finally:
-            self._is_unreachable = False
+            self._is_unreachable = before
 
     def statistics(self) -> APIServerStatistics:
         """Return a snapshot of the server's statistics."""

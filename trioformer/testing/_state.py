@@ -10,10 +10,10 @@ import attrs
 
 from ..manifests import load_manifests
 from ..manifests._internal import rank_of
-from ..models import resource_of
+from ..models import KubernetesObject, resource_of
 from ._convert import as_status_errors, namespace_and_name, read_object
 from ._storage._kinds import Kinds
-from ._storage._registry import Registry
+from ._storage._registry import Registry, decoded
 from ._storage._storage import Stored
 
 
@@ -52,9 +52,27 @@ class APIServerSnapshot:
 
 
 def load_objects(registry: Registry, paths: Iterable[str | PathLike[str]]) -> None:
-    """Create the objects in files for :meth:`APIServer.load`, with namespaces and CustomResourceDefinitions first."""
-    for manifest in sorted(load_manifests(*paths), key=lambda one: rank_of(resource_of(type(one.object)))):
-        with as_status_errors(f"load {manifest}"):
-            served, given = read_object(registry.kinds, manifest.object)
-            given["metadata"].pop("resourceVersion", None)  # of the cluster that the file is from
-            registry.create(served, namespace_and_name(served, given)[0], given, part="whole")
+    """Create the objects in files for :meth:`APIServer.load`, with namespaces and CustomResourceDefinitions first.
+
+    Owners are created before the objects that they own, whose references then have the new uids.
+    """
+    manifests = load_manifests(*paths)
+    owners = {one.object.uid: one.object for one in manifests if one.object.uid}
+    uids: dict[str, str] = {}
+
+    def depth(obj: KubernetesObject, seen: frozenset[str] = frozenset()) -> int:
+        known = [owners[each.uid] for each in obj.metadata.owner_references if each.uid in owners.keys() - seen]
+        return max((1 + depth(owner, seen | {obj.uid}) for owner in known), default=0)
+
+    def load() -> None:
+        for manifest in sorted(manifests, key=lambda one: (depth(one.object), rank_of(resource_of(type(one.object))))):
+            with as_status_errors(f"load {manifest}"):
+                served, given = read_object(registry.kinds, manifest.object)
+                metadata = given["metadata"]
+                metadata.pop("resourceVersion", None)  # of the cluster that the file is from
+                for owner in metadata.get("ownerReferences") or ():
+                    owner["uid"] = uids.get(owner["uid"], owner["uid"])
+                stored = registry.create(served, namespace_and_name(served, given)[0], given, part="whole")
+                uids[manifest.object.uid] = decoded(stored)["metadata"]["uid"]
+
+    registry.write_all(load)

@@ -60,7 +60,7 @@ class StateFile:
         Raises:
             StateError: Another server uses the file, or the file cannot be read or is not valid.
         """
-        state = cls(path)
+        state = cls(path.resolve())  # a link to a file has the lock of the file
         state._take_lock()
         try:
             state._content = content = decode(read_file(path).reveal())
@@ -114,10 +114,12 @@ class StateFile:
         self._content = None
         return True
 
-    async def run(self, server: APIServer) -> None:
-        """Write the file a second after each change, and when this method is cancelled.  Errors are logged."""
+    async def run(self, server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Write the file now, a second after each change, and when this method is cancelled.  Errors are logged."""
         server._storage.observers.append(lambda *_: self._changed.set())
         try:
+            await self._save(server)
+            task_status.started()
             while True:
                 await self._changed.wait()
                 await trio.sleep(_DELAY)

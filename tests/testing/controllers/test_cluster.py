@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from tests.testing.controllers.workloads import pods, status, workload
 from trioformer.models import ObjectMeta
@@ -157,3 +159,84 @@ def test_a_restored_snapshot_settles() -> None:
     assert len(pods(server)) == 2
     server.patch("deployments", "web", {"spec": {"replicas": 3}})
     assert len(pods(server)) == 3
+
+
+def test_servers_that_are_restored_one_after_the_other_give_new_uids_and_addresses() -> None:
+    server = APIServer(controllers=True)
+    server.create(workload("Deployment", "first", replicas=1))
+    for name in ("second", "third"):
+        snapshot = server.snapshot()
+        server = APIServer(controllers=True)
+        server.restore(snapshot)
+        server.create(workload("Deployment", name, replicas=1))
+    found = pods(server)
+    assert len(found) == 3
+    assert len({pod["metadata"]["uid"] for pod in found}) == 3
+    assert len({pod["status"]["podIP"] for pod in found}) == 3
+
+
+async def test_a_restored_pod_runs_again(autojump_clock: trio.testing.MockClock, nursery: trio.Nursery) -> None:
+    server = APIServer(controllers=True, run_pod=lambda _, script: script.after(10, script.start))
+    await nursery.start(server.run)
+    server.create(workload("ReplicaSet", "web", replicas=1))
+    snapshot = server.snapshot()
+    await trio.sleep(20)
+    server.restore(snapshot)
+    assert pods(server)[0]["status"]["phase"] == "Pending"
+    await trio.sleep(20)
+    assert pods(server)[0]["status"]["phase"] == "Running"
+
+
+def test_objects_of_a_server_without_controllers_get_a_node() -> None:
+    before = APIServer()
+    before.create(workload("Deployment", "web", replicas=1))
+    server = APIServer(controllers=True)
+    server.restore(before.snapshot())
+    assert [pod["spec"]["nodeName"] for pod in pods(server)] == ["node-1"]
+
+
+def test_numbers_that_are_none_and_long_deadlines_are_no_errors() -> None:
+    server = APIServer(controllers=True)
+    server.create(workload("Job", "long", activeDeadlineSeconds=2**62))
+    obj = workload("Deployment", "web", replicas=2)
+    annotations = {"controller.kubernetes.io/pod-deletion-cost": "much"}
+    obj["spec"]["template"]["metadata"]["annotations"] = annotations
+    server.create(obj)
+    (replica_set,) = server.list("replicasets")
+    name = replica_set["metadata"]["name"]  # type: ignore[index]
+    server.patch("replicasets", name, {"metadata": {"annotations": {"deployment.kubernetes.io/revision": "new"}}})
+    server.patch("deployments", "web", {"spec": {"replicas": 1}})
+    assert len(pods(server, app="web")) == 1
+
+
+def test_a_ready_condition_without_a_time_counts() -> None:
+    server = APIServer(controllers=True, run_pod=lambda _pod, _script: None)
+    server.create(workload("ReplicaSet", "web", replicas=1))
+    (pod,) = pods(server)
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": None}
+    server.patch("pods", pod["metadata"]["name"], {"status": {"phase": "Running", "conditions": [condition]}})
+    assert status(server, "replicasets", "web")["availableReplicas"] == 1
+
+
+def test_a_stateful_set_adopts_only_its_members() -> None:
+    server = APIServer(controllers=True)
+    server.create(workload("StatefulSet", "db", replicas=1))
+    for name in ("debug", "other-1", "db-7"):
+        metadata = {"name": name, "labels": {"app": "db"}}
+        server.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
+    assert [pod["metadata"]["name"] for pod in pods(server)] == ["db-0", "debug", "other-1"]
+
+
+def test_loaded_objects_keep_their_owners(tmp_path: Path) -> None:
+    before = APIServer(controllers=True)
+    before.create(workload("Deployment", "web", replicas=2))
+    kinds = ("pods", "replicasets", "deployments")
+    items = [json.loads(json.dumps(one)) for kind in kinds for one in before.list(kind)]
+    file = tmp_path / "all.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    server = APIServer(controllers=True)
+    server.load(file)
+    names = [one["metadata"]["name"] for one in server.list("pods")]  # type: ignore[index]
+    assert names == [pod["metadata"]["name"] for pod in pods(before)]
+    (replica_set,) = server.list("replicasets")
+    assert replica_set["metadata"]["uid"] == pods(server)[0]["metadata"]["ownerReferences"][0]["uid"]  # type: ignore[index]

@@ -36,14 +36,21 @@ def start_controllers(registry: Registry, run_pod: RunPod) -> Cluster:
             "PodDisruptionBudget": reconcile_budget,
             "Pod": Nodes(run_pod).reconcile_pod,
         },
+        _begin,
     )
+    cluster.settle()
+    return cluster
+
+
+def _begin(cluster: Cluster) -> None:
+    """Create a node if there is none, and check the namespaces of every cluster."""
     for namespace in SYSTEM_NAMESPACES:
         cluster.check("Namespace", "", namespace)
-    conditions = [
-        {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": cluster.timestamp}
-    ]
-    status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": "v1.36.3"}}
-    metadata = {"name": "node-1", "labels": {"kubernetes.io/hostname": "node-1"}}
-    node = cluster.create("Node", "", {"metadata": metadata, "status": status})
-    cluster.write(node, spec={})  # without the taint of new nodes, which are not ready
-    return cluster
+    if not cluster.list("Node"):
+        conditions = [
+            {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": cluster.timestamp}
+        ]
+        status = {"conditions": conditions, "nodeInfo": {"kubeletVersion": "v1.36.3"}}
+        metadata = {"name": "node-1", "labels": {"kubernetes.io/hostname": "node-1"}}
+        node = cluster.create("Node", "", {"metadata": metadata, "status": status})
+        cluster.write(node, spec={})  # without the taint of new nodes, which are not ready

@@ -36,6 +36,8 @@ _ADOPTING: Final = {"Pod": ("ReplicaSet", "StatefulSet", "Job"), "ReplicaSet": (
 """The kinds whose objects are also checked if the object has no controller."""
 _MAX_CHECKS: Final = 3_000
 """How often an object may be checked after one write.  If this is exceeded, the writes would never end."""
+_LONGEST: Final = 10**9
+"""The longest delay in seconds, which a datetime can represent."""
 _MANAGER: Final = Writer("kube-controller-manager", writes_all=True)
 
 Key: TypeAlias = tuple[str, str, str]
@@ -62,6 +64,11 @@ class Cluster:
     registry: Registry
     _reconcilers: Mapping[str, Reconcile]
     """The controllers by kind.  Those of kinds that are not served do not run."""
+    _begin: Callable[[Cluster], None]
+    """Called at the start and after each restore, before objects are checked."""
+    started: set[str] = attrs.field(init=False, factory=set)
+    """The uids of the pods that have been run."""
+    _is_begun: bool = attrs.field(init=False, default=False)
     _queue: dict[Key, None] = attrs.field(init=False, factory=dict)
     _delayed: list[tuple[datetime, int, Callable[[], None]]] = attrs.field(init=False, factory=list)
     _numbers: itertools.count[int] = attrs.field(init=False, factory=itertools.count)
@@ -81,6 +88,10 @@ class Cluster:
 
     def _observe(self, resource: str, change: Change | None) -> None:
         """Note which objects a change concerns."""
+        if change is None:  # a restore, after which pods run again
+            self._is_begun = False
+            self.started.clear()
+            self._delayed.clear()
         kind = next((kind for kind, served in self._kinds.items() if served.resource == resource), None)
         states = self.registry.storage.snapshot(resource) if change is None else [change.before, change.object]
         for stored in states if kind is not None else ():
@@ -112,6 +123,9 @@ class Cluster:
         self._is_settling = True
         checks: Counter[Key] = Counter()
         try:
+            if not self._is_begun:
+                self._is_begun = True
+                self._begin(self)
             while self._queue or self._collector.step():
                 if self._queue:
                     key = next(iter(self._queue))
@@ -171,7 +185,7 @@ class Cluster:
 
     def seconds_until(self, start: str, seconds: float) -> float:
         """Return how long it is until some seconds after a timestamp."""
-        return (datetime.fromisoformat(start) + timedelta(seconds=seconds) - self.now).total_seconds()
+        return (datetime.fromisoformat(start) + timedelta(seconds=min(seconds, _LONGEST)) - self.now).total_seconds()
 
     def get(self, kind: str, namespace: str, name: str) -> JSONObject | None:
         """Return a copy of an object, or None."""

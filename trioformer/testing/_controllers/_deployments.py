@@ -11,7 +11,7 @@ from typing import Final
 from .._storage._metadata import json_equal
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import claim, find_condition, hash_of, replicas_of, scaled, with_condition
+from ._objects import claim, find_condition, hash_of, number_in, replicas_of, scaled, with_condition
 
 _HASH: Final = "pod-template-hash"
 _PREFIX: Final = "deployment.kubernetes.io/"
@@ -42,7 +42,7 @@ def _annotations_of(obj: JSONObject) -> JSONObject:
 
 
 def _revision_of(replica_set: JSONObject) -> int:
-    return int(_annotations_of(replica_set).get(_REVISION, 0))
+    return number_in(_annotations_of(replica_set).get(_REVISION, "0"))
 
 
 def _total(replica_sets: Iterable[JSONObject], field: str) -> int:
@@ -93,7 +93,8 @@ class _Rollout:
         after = {**before, **self._annotations()}
         if (revision := _revision_of(new)) < self.revision:
             after[_REVISION] = str(self.revision)
-            after[_HISTORY] = ",".join(filter(None, [before.get(_HISTORY), str(revision or "")])) or None
+            if revision:
+                after[_HISTORY] = ",".join(filter(None, [before.get(_HISTORY), str(revision)]))
         new["metadata"]["annotations"], new["spec"]["minReadySeconds"] = after, self.spec.get("minReadySeconds")
         self.cluster.write(new)
         self._start("FoundNewReplicaSet", f'Found new replica set "{new["metadata"]["name"]}"')
@@ -156,7 +157,7 @@ class _Rollout:
         active = sorted([one for one in self.all if replicas_of(one)] or self.all[-1:], key=replicas_of, reverse=True)
         rest = self.replicas + (self.surge if self.replicas and len(active) > 1 else 0) - sum(map(replicas_of, active))
         for one in active[1:]:
-            before = int(_annotations_of(one).get(f"{_PREFIX}max-replicas") or self.replicas + self.surge)
+            before = number_in(_annotations_of(one).get(f"{_PREFIX}max-replicas", "")) or self.replicas + self.surge
             share = round(replicas_of(one) * (self.replicas + self.surge) / before) - replicas_of(one)
             share = min(max(share, 0), rest) if rest > 0 else max(min(share, 0), rest)
             rest -= share

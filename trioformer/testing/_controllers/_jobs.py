@@ -44,7 +44,7 @@ def _sync(cluster: Cluster, job: JSONObject) -> None:
         elif was_suspended:
             new = [("Suspended", "False", "JobResumed", "Job resumed")]
     for one in new:
-        condition = dict(zip(("type", "status", "reason", "message"), one, strict=True))
+        condition: JSONObject = dict(zip(("type", "status", "reason", "message"), one, strict=True))
         status["conditions"] = with_condition(cluster, status.get("conditions"), condition, "lastProbeTime")
     ready = sum(ready_since(pod) is not None for pod in active)
     status |= {"succeeded": succeeded or None, "failed": failed or None, "active": len(active) or None, "ready": ready}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from collections.abc import Iterable
 from typing import Any, Final
@@ -21,6 +22,9 @@ def claim(cluster: Cluster, owner: JSONObject, kind: str) -> list[JSONObject]:
     for obj in cluster.list(kind, owner["metadata"]["namespace"]):
         controller, metadata = controller_of(obj).get("uid"), obj["metadata"]
         is_matching = selector.matches(metadata.get("labels") or {})
+        if owner["kind"] == "StatefulSet":  # other pods with its labels are not its members
+            prefix, _, ordinal = metadata["name"].rpartition("-")
+            is_matching &= prefix == owner["metadata"]["name"] and ordinal.isdecimal()
         if controller == uid and not is_matching:
             metadata["ownerReferences"] = [one for one in metadata["ownerReferences"] if one["uid"] != uid]
             cluster.write(obj)
@@ -66,7 +70,12 @@ def scale_pods(cluster: Cluster, owner: JSONObject, pods: list[JSONObject], coun
 def _deletion_rank(pod: JSONObject) -> tuple[Any, ...]:
     """Return a key that is the lower, the sooner a pod should be deleted."""
     cost = (pod["metadata"].get("annotations") or {}).get("controller.kubernetes.io/pod-deletion-cost", "0")
-    return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running", ready_since(pod) is not None, int(cost)
+    return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running", ready_since(pod) is not None, number_in(cost)
+
+
+def number_in(text: str) -> int:
+    """Return the number in an annotation, or 0 if it is not a number."""
+    return int(text) if re.fullmatch("-?[0-9]{1,10}", text) else 0
 
 
 def hash_of(value: object) -> str:
@@ -121,7 +130,7 @@ def ready_since(pod: JSONObject) -> str | None:
     """Return the time at which a pod became ready, or None if it is not ready."""
     condition = find_condition(pod["status"].get("conditions"), "Ready")
     is_ready = condition.get("status") == "True"
-    return condition.get("lastTransitionTime", pod["metadata"]["creationTimestamp"]) if is_ready else None
+    return (condition.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"]) if is_ready else None
 
 
 def available(cluster: Cluster, owner: JSONObject, pods: Iterable[JSONObject]) -> list[JSONObject]:

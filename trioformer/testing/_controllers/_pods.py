@@ -22,8 +22,6 @@ class Nodes:
     """The nodes of a cluster, which run each pod once."""
 
     _run_pod: RunPod
-    _started: set[str] = attrs.field(init=False, factory=set)
-    """The uids of the pods that have been run."""
     _turns: itertools.count[int] = attrs.field(init=False, factory=itertools.count)
 
     def reconcile_pod(self, cluster: Cluster, pod: JSONObject) -> None:
@@ -31,8 +29,8 @@ class Nodes:
         node, uid = pod["spec"].get("nodeName"), pod["metadata"]["uid"]
         if phase_of(pod) == "Pending" and not node:
             self._schedule(cluster, pod)
-        elif phase_of(pod) == "Pending" and uid not in self._started and cluster.get("Node", "", node) is not None:
-            self._started.add(uid)
+        elif phase_of(pod) == "Pending" and uid not in cluster.started and cluster.get("Node", "", node) is not None:
+            cluster.started.add(uid)
             self._run_pod(pod)
 
     def _schedule(self, cluster: Cluster, pod: JSONObject) -> None:

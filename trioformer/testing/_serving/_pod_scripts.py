@@ -5,7 +5,6 @@ The state of a container is read from the stored status of its pod.
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
@@ -113,8 +112,6 @@ class PodScripts:
 
     later: Callable[[float, Callable[[], None]], None] | None = attrs.field(init=False, default=None)
     """Calls a function after a delay in seconds, or None if no controllers run."""
-    addresses: itertools.count[int] = attrs.field(init=False, factory=lambda: itertools.count(1))
-    """The numbers of the next IP addresses of pods."""
 
     @property
     def served(self) -> ServedKind:
@@ -127,6 +124,11 @@ class PodScripts:
     def clock(self) -> Clock:
         """The clock of the cluster."""
         return self._registry.clock
+
+    @property
+    def revision(self) -> int:
+        """The revision of the last write."""
+        return self._registry.storage.revision
 
     def pod(self, namespace: str, name: str) -> JSONObject:
         """Return the stored pod.

@@ -141,12 +141,18 @@ class Registry:
         return self.storage.get(served.resource, self.key(served, namespace, name)) is not None
 
     @_writes
+    def write_all(self, write: Callable[[], None]) -> None:
+        """Call a function that makes several writes, which the controllers see as one."""
+        write()
+
+    @_writes
     def restore(self, kinds: Kinds, objects: Mapping[str, Mapping[str, Stored]], revision: int) -> None:
         """Restore the kinds and objects of an earlier revision of this server or of another server."""
         self.kinds.replace(kinds)
         self.storage.restore(objects, revision)
         # Start another sequence of uids, because the server of the snapshot may have used the rest of this one.
-        self._random.seed(self._random.getrandbits(128))
+        # Servers that restore one after the other begin with the same seed, but not at the same revision.
+        self._random.seed(self._random.getrandbits(128) + self.storage.revision)
 
     # --- creating -----------------------------------------------------------------------------------------------------
 
