@@ -30,5 +30,6 @@ _MESSAGES: Final = re.compile(
 
 
 def is_expected(status: dict[str, Any]) -> bool:
-    """Return whether kube-apiserver also responds with this Status, if its code is 500 or higher."""
-    return status["code"] < 500 or (status["code"] == 500 and _MESSAGES.match(status["message"]) is not None)
+    """Return whether a Status is an error of the client, a 501 for what is not served, or a 500 of kube-apiserver."""
+    code = status["code"]
+    return code < 500 or code == 501 or (code == 500 and _MESSAGES.match(status["message"]) is not None)
