@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..models._internal import decode
 from ._storage._kinds import ServedKind
 from ._storage._storage import Change, Storage, Stored
 
@@ -49,12 +48,7 @@ def _manager(change: Change) -> str:
 
 
 def _managers(stored: Stored) -> list[dict[str, Any]]:
-    return _decoded(stored)["metadata"].get("managedFields") or []
-
-
-def _decoded(stored: Stored) -> dict[str, Any]:
-    obj: dict[str, Any] = decode(b"{" + stored.body)
-    return obj
+    return stored.decoded()["metadata"].get("managedFields") or []
 
 
 def _limited(lines: Iterator[str]) -> list[str]:
@@ -64,8 +58,8 @@ def _limited(lines: Iterator[str]) -> list[str]:
 
 
 def _differences(served: ServedKind, before: Stored | None, after: Stored) -> Iterator[str]:
-    old = {} if before is None else dict(_fields(_decoded(before)))
-    new = dict(_fields(_decoded(after)))
+    old = {} if before is None else dict(_fields(before.decoded()))
+    new = dict(_fields(after.decoded()))
     is_secret = served.resource == "secrets"
     for path in sorted(old.keys() | new.keys()):
         if path[:2] in _QUIET or old.get(path, ...) == new.get(path, ...):

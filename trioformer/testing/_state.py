@@ -13,7 +13,7 @@ from ..manifests._internal import rank_of
 from ..models import KubernetesObject, resource_of
 from ._convert import as_status_errors, namespace_and_name, read_object
 from ._storage._kinds import Kinds
-from ._storage._registry import Registry, decoded
+from ._storage._registry import Registry
 from ._storage._storage import Stored
 
 
@@ -73,6 +73,6 @@ def load_objects(registry: Registry, paths: Iterable[str | PathLike[str]]) -> No
                 for owner in metadata.get("ownerReferences") or ():
                     owner["uid"] = uids.get(owner["uid"], owner["uid"])
                 stored = registry.create(served, namespace_and_name(served, given)[0], given, part="whole")
-                uids[manifest.object.uid] = decoded(stored)["metadata"]["uid"]
+                uids[manifest.object.uid] = stored.decoded()["metadata"]["uid"]
 
     registry.write_all(load)

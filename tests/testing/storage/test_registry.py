@@ -325,3 +325,23 @@ def test_a_kind_is_found_until_it_is_removed() -> None:
     assert kinds.find_kind("v1", "Pod") is not None
     kinds.replace(before)
     assert kinds.find_kind("example.com/v1", "Widget") is None
+
+
+@pytest.mark.parametrize(
+    "options", [{"gracePeriodSeconds": "x"}, {"orphanDependents": "false"}, {"preconditions": 1}, {"dryRun": "All"}]
+)
+async def test_delete_options_of_a_wrong_type_delete_nothing(options: dict[str, object]) -> None:
+    async with running(APIServer()) as http:
+        await http.post(PODS, json=pod())
+        name = f"{PODS}/{pod()['metadata']['name']}"
+        assert (await http.request("DELETE", name, json=options)).status_code == 400
+        assert (await http.delete(f"{name}?gracePeriodSeconds=x")).status_code == 400
+        assert (await http.get(name)).status_code == 200
+
+
+async def test_a_text_of_a_secret_that_is_null_is_empty() -> None:
+    secret = {"metadata": {"name": "s"}, "stringData": {"a": None, "b": "x"}}
+    async with running(APIServer()) as http:
+        made = (await http.post("/api/v1/namespaces/default/secrets", json=secret)).json()
+    assert made["data"] == {"a": "", "b": "eA=="}
+    assert "stringData" not in made

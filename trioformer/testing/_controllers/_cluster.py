@@ -21,7 +21,7 @@ from .._storage._deletion import BACKGROUND
 from .._storage._garbage import GarbageCollector
 from .._storage._kinds import ServedKind
 from .._storage._parts import Part
-from .._storage._registry import Registry, decoded
+from .._storage._registry import Registry
 from .._storage._status import APIStatusError
 from .._storage._storage import Change, JSONObject, Stored
 from .._storage._tracking import Writer
@@ -100,7 +100,7 @@ class Cluster:
 
     def _note(self, kind: str, stored: Stored) -> None:
         self.check(kind, stored.namespace, stored.name)
-        owner = controller_of(decoded(stored))
+        owner = controller_of(stored.decoded())
         if owner:
             self.check(owner["kind"], stored.namespace, owner["name"])
         for other in (*_SELECTING.get(kind, ()), *(() if owner else _ADOPTING.get(kind, ()))):
@@ -196,7 +196,7 @@ class Cluster:
         """Return a copy of an object with its kind, and if it has a status, with a spec and a status."""
         served = self._kinds[kind]
         names = {"apiVersion": served.info.api_version, "kind": kind}
-        return {**names, **({"spec": {}, "status": {}} if served.has_status else {}), **decoded(stored)}
+        return {**names, **({"spec": {}, "status": {}} if served.has_status else {}), **stored.decoded()}
 
     def _stored(self, kind: str, namespace: str) -> list[Stored]:
         return self.registry.storage.snapshot(self._kinds[kind].resource, f"{namespace}/" if namespace else "")

@@ -94,11 +94,8 @@ class _Sync:
         template, name = self.templates[revision], f"{self.found['metadata']['name']}-{ordinal}"
         identity = {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(ordinal)}
         labels = {**((template.get("metadata") or {}).get("labels") or {}), _REVISION: revision, **identity}
-        names, host = (
-            {"name": name, "labels": labels},
-            {"hostname": name, "subdomain": self.spec.get("serviceName", "")},
-        )
-        create_pod(self.cluster, self.found, template, names, **host)
+        names, service = {"name": name, "labels": labels}, self.spec.get("serviceName", "")
+        create_pod(self.cluster, self.found, template, names, hostname=name, subdomain=service)
 
     def write_status(self) -> None:
         """Count the pods."""

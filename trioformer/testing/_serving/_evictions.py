@@ -1,6 +1,7 @@
 """The ``eviction`` subresource of pods, which deletes a pod only if its PodDisruptionBudget allows the deletion.
 
-Only the status of a budget decides whether an eviction is allowed, because no controller counts the pods.
+Only the status of a budget decides whether an eviction is allowed.  With ``controllers=True``, a
+controller counts the pods.
 
 Source: kubernetes ``pkg/registry/core/pod/storage/eviction.go``.
 """
@@ -16,10 +17,10 @@ from .._storage._clock import timestamp
 from .._storage._deletion import DeleteOptions
 from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
-from .._storage._registry import Registry, decoded
+from .._storage._registry import Registry
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, status_error
-from .._storage._storage import JSONObject
+from .._storage._storage import JSONObject, Stored
 from ._cells import objects_at, value_at
 
 _BUDGETS: Final = ("policy", "v1", "poddisruptionbudgets")
@@ -41,7 +42,7 @@ def evict(
     given = value_at(eviction, "deleteOptions")
     options = DeleteOptions.parse(given if isinstance(given, dict) else {}, {})
     options = attrs.evolve(options, dry_run=dry_run or options.dry_run)
-    pod = decoded(registry.get(served, namespace, name))
+    pod = registry.get(served, namespace, name).decoded()
     metadata = pod["metadata"]
     is_over = value_at(pod, "status", "phase") in ("Pending", "Succeeded", "Failed")
     if not is_over and not metadata.get("deletionTimestamp"):
@@ -56,7 +57,7 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
     if served is None:
         return
     stored = registry.storage.snapshot(served.resource, f"{namespace}/")
-    budgets = [budget for budget in map(decoded, stored) if _selects(budget, labels)]
+    budgets = [budget for budget in map(Stored.decoded, stored) if _selects(budget, labels)]
     if not budgets:
         return
     if len(budgets) > 1:

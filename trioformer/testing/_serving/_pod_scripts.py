@@ -14,7 +14,7 @@ import attrs
 
 from .._storage._clock import Clock
 from .._storage._kinds import ServedKind
-from .._storage._registry import Registry, decoded
+from .._storage._registry import Registry
 from .._storage._storage import JSONObject
 from .._storage._tracking import Writer
 from ._scripted_connections import ConnectionHandler
@@ -136,7 +136,7 @@ class PodScripts:
         Raises:
             APIStatusError: The pod does not exist.
         """
-        return decoded(self._registry.get(self.served, namespace, name))
+        return self._registry.get(self.served, namespace, name).decoded()
 
     def log_of(self, pod: JSONObject, container: str, *, restarts_ago: int = 0) -> ContainerLog:
         """Return the log of an instance of a container."""

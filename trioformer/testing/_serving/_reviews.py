@@ -15,7 +15,7 @@ from .._storage._clock import timestamp
 from .._storage._field_errors import Verbatim, invalid_value
 from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
-from .._storage._registry import Registry, decoded
+from .._storage._registry import Registry
 from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
 from ._cells import value_at
@@ -62,7 +62,7 @@ def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONO
 def _rules(registry: Registry) -> JSONObject:
     """Return the rules of an administrator."""
     found = (registry.storage.get("clusterroles.rbac.authorization.k8s.io", name) for name in _ROLES)
-    rules = [*_RULES, *(rule for stored in found if stored is not None for rule in decoded(stored).get("rules") or ())]
+    rules = [*_RULES, *(rule for stored in found if stored is not None for rule in stored.decoded().get("rules") or ())]
     return {
         "resourceRules": [rule for rule in rules if "resources" in rule],
         "nonResourceRules": [rule for rule in rules if "nonResourceURLs" in rule],

@@ -17,7 +17,7 @@ from .._storage._clock import timestamp
 from .._storage._field_errors import invalid_value
 from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
-from .._storage._registry import Registry, decoded
+from .._storage._registry import Registry
 from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
 from ._cells import value_at
@@ -35,7 +35,7 @@ def grant(registry: Registry, served: ServedKind, namespace: str, name: str, req
     """Return a TokenRequest with a new token in its status."""
     given = metadata_of(request)
     registry.check_namespace(served, namespace, given)
-    account = decoded(registry.get(served, namespace, name))["metadata"]
+    account = registry.get(served, namespace, name).decoded()["metadata"]
     if given.get("name") not in (None, "", name):
         wrong = invalid_value("metadata.name", given["name"], "must match the service account name if specified")
         raise invalid(_GROUP, "TokenRequest", name, [wrong])
@@ -88,7 +88,7 @@ def _bound_claim(registry: Registry, namespace: str, account: str, bound: object
     if served is None:
         group_version = version if "/" in version else f"/{version}"
         raise bad_request(f"cannot bind token to object of type {group_version}, Kind={kind}")
-    found = decoded(registry.get(served, namespace, name))
+    found = registry.get(served, namespace, name).decoded()
     runs_as = value_at(found, "spec", "serviceAccountName") or ""
     if kind == "Pod" and runs_as != account:
         problem = f'cannot bind token for serviceaccount "{account}" to pod running with different serviceaccount name.'

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, final
 import attrs
 
 from ._field_errors import invalid_value, not_supported
+from ._go_types import check_delete_options
 from ._kinds import ServedKind
 from ._status import bad_request, cause, invalid_options, precondition_failed
 from ._storage import JSONObject, Stored
@@ -85,10 +86,12 @@ class DeleteOptions:
             "propagationPolicy": query.get("propagationPolicy") or None,
             "dryRun": [query["dryRun"]] if "dryRun" in query else [],
         }
+        if body is not None:
+            check_delete_options(body)
+        elif (seconds := query.get("gracePeriodSeconds")) and not seconds.lstrip("+-").isdecimal():
+            raise bad_request(f'strconv.ParseInt: parsing "{seconds}": invalid syntax')
         given = of_query if body is None else body
-        preconditions = given.get("preconditions") or {}
-        if not isinstance(preconditions, dict):
-            raise bad_request("the object provided is unrecognized (must be of type DeleteOptions)")
+        preconditions: Any = given.get("preconditions") or {}
         policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
         causes = []
         if policy is not None and orphan is not None:

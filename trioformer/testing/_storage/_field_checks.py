@@ -161,9 +161,9 @@ def _encode_texts(secret: JSONObject) -> None:
     texts, data = secret.get("stringData"), secret.get("data") or {}
     if not (isinstance(texts, dict) and isinstance(data, dict)):
         return
-    if all(isinstance(text, str) for text in texts.values()):
+    if all(isinstance(text, str | None) for text in texts.values()):
         del secret["stringData"]
-        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+        encoded = {name: base64.b64encode((text or "").encode()).decode() for name, text in texts.items()}
         if encoded:
             secret["data"] = {**data, **encoded}
 

@@ -35,7 +35,7 @@ from ...models._internal import Raw, decode, level_decoder
 from ._custom import DEFINITIONS
 from ._deletion import FOREGROUND, ORPHAN, DeleteOptions, Policy
 from ._kinds import ServedKind
-from ._registry import Registry, decoded
+from ._registry import Registry
 from ._status import APIStatusError
 from ._storage import Change, JSONObject, Stored
 
@@ -311,7 +311,7 @@ class GarbageCollector:
         """Return the kind, the namespace and the name of an object, or None if it is no longer stored."""
         registry = self._registry
         served, found = registry.kinds.find_resource(node.resource), registry.storage.get(node.resource, node.key)
-        if served is None or found is None or decoded(found)["metadata"]["uid"] != node.uid:
+        if served is None or found is None or found.decoded()["metadata"]["uid"] != node.uid:
             return None
         return served, found.namespace, found.name
 

@@ -132,6 +132,17 @@ def type_problem(served: ServedKind, obj: JSONObject, *, is_strategic: bool = Fa
     return "" if served.wire_type is None else _find(obj, served.wire_type, "", message)
 
 
+def check_delete_options(body: Mapping[str, Any]) -> None:
+    """Check the types in the body of a delete request.
+
+    Raises:
+        APIStatusError: A value has the wrong type (400).
+    """
+    type_ = find_wire_type("v1", "DeleteOptions")
+    if type_ is not None and (problem := _find(body, type_, "", _undecoded)):
+        raise bad_request(problem)
+
+
 def metadata_of(obj: JSONObject) -> JSONObject:
     """Check the types in an object's metadata, and return the metadata.  Missing metadata is added."""
     metadata = obj["metadata"] = {} if obj.get("metadata") is None else obj["metadata"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...models._internal import decode
 from ._kinds import Kinds, ServedKind
 from ._metadata import ordered
 from ._storage import JSONObject, Storage
@@ -34,7 +33,7 @@ def remove_empty_namespace(storage: Storage, kinds: Kinds, name: str) -> None:
     found = storage.get("namespaces", name)
     if found is None:
         return
-    obj: JSONObject = decode(b"{" + found.body)
+    obj = found.decoded()
     metadata = obj["metadata"]
     finalizers = (obj.get("spec") or {}).get("finalizers") or []
     if not metadata.get("deletionTimestamp"):

@@ -18,7 +18,6 @@ from typing import Concatenate, ParamSpec, TypedDict, TypeVar, final
 
 import attrs
 
-from ...models._internal import decode
 from . import _custom
 from ._bootstrap import bootstrap_objects
 from ._clock import Clock, timestamp
@@ -78,12 +77,6 @@ class WriteOptions(TypedDict):
     dry_run: bool
     writer: Writer
     fields: FieldCheck | None
-
-
-def decoded(stored: Stored) -> JSONObject:
-    """Decode a stored state into a new dict, without kind and apiVersion."""
-    obj: JSONObject = decode(b"{" + stored.body)
-    return obj
 
 
 def _writes(method: Callable[Concatenate[Registry, P], T]) -> Callable[Concatenate[Registry, P], T]:
@@ -212,7 +205,7 @@ class Registry:
         if not dry_run and _is_revision(given.get("resourceVersion")):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         if (existing := self.storage.get(served.resource, key)) is not None:
-            is_deleting = "deletionTimestamp" in decoded(existing)["metadata"]
+            is_deleting = "deletionTimestamp" in existing.decoded()["metadata"]
             raise already_exists(served.info, name, is_deleting=is_deleting)
         obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
         if dry_run:
@@ -274,7 +267,7 @@ class Registry:
         if not served.info.namespaced:
             return
         found = self.get(self.kinds.namespaces, "", namespace)
-        if b'"deletionTimestamp"' in found.body and decoded(found)["metadata"].get("deletionTimestamp"):
+        if b'"deletionTimestamp"' in found.body and found.decoded()["metadata"].get("deletionTimestamp"):
             problem = f"unable to create new content in namespace {namespace} because it is being terminated"
             why = cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
             raise forbidden(served.info, name, problem, [why])
@@ -302,9 +295,9 @@ class Registry:
             The new state. If nothing has changed, there is no new revision or event, and the old state is returned.
         """
         current = self.get(served, namespace, name)
-        old = served.from_stored(decoded(current))
+        old = served.from_stored(current.decoded())
         named = {"kind": served.info.kind, "apiVersion": served.info.api_version}
-        new = change({**named, **served.from_stored(decoded(current))})
+        new = change({**named, **served.from_stored(current.decoded())})
         check_type(served, new)
         check_types(served, new, fields)
         old_metadata, given = old["metadata"], metadata_of(new)
@@ -404,7 +397,7 @@ class Registry:
                 precondition (409).
         """
         current = self.get(served, namespace, name)
-        obj = decoded(current)
+        obj = current.decoded()
         metadata = obj["metadata"]
         options.check(served, current, metadata["uid"])
         if served.is_namespace and name in PROTECTED_NAMESPACES:
@@ -455,7 +448,7 @@ class Registry:
         elif served.resource == _custom.DEFINITIONS:
             for removed in _custom.remove_kinds(self.kinds, last):
                 for custom_object in self.storage.snapshot(removed.resource):
-                    self.storage.remove(removed.resource, custom_object.key, decoded(custom_object))
+                    self.storage.remove(removed.resource, custom_object.key, custom_object.decoded())
         return stored
 
     def _delete_content(self, name: str) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias, final
 import attrs
 import trio
 
-from ...models._internal import dumps
+from ...models._internal import decode, dumps
 
 JSONObject: TypeAlias = dict[str, Any]
 """A decoded JSON object that may be modified."""
@@ -50,6 +50,11 @@ class Stored:
     def name(self) -> str:
         """The name."""
         return self.key.rpartition("/")[2]
+
+    def decoded(self) -> JSONObject:
+        """Decode the state into a new dict, without kind and apiVersion."""
+        obj: JSONObject = decode(b"{" + self.body)
+        return obj
 
 
 @final

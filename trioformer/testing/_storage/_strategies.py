@@ -16,7 +16,6 @@ from typing import Final
 
 from ...errors import DecodeError
 from ...models import Quantity
-from ...models._internal import decode
 from . import _custom
 from ._default_rules import TEMPLATE_GENERATION, WRONG_TYPE, take_labels
 from ._defaults import empty_status
@@ -59,7 +58,7 @@ def prepare_create(
         obj["spec"] = {"finalizers": ["kubernetes"]}
         obj["status"] = {"phase": "Active"}
     elif served.resource == _custom.DEFINITIONS:
-        others = (_decoded(one.body) for one in storage.snapshot(_custom.DEFINITIONS))
+        others = (one.decoded() for one in storage.snapshot(_custom.DEFINITIONS))
         obj["status"] = _custom.accepted_status(obj, now, others)
     elif served.is_builtin and served.has_status and "status" not in obj:
         obj["status"] = empty_status(served) if sets_defaults else {}
@@ -116,16 +115,11 @@ def _priority_class(storage: Storage, name: object) -> JSONObject:
     """Return the PriorityClass with this name, or the global default, or an empty dict."""
     if name:
         found = storage.get(_PRIORITY_CLASSES, str(name))
-        return {} if found is None else _decoded(found.body)
+        return {} if found is None else found.decoded()
     if _PRIORITY_CLASSES not in storage.resources():
         return {}  # none of those that every cluster has is the default
-    classes = [_decoded(one.body) for one in storage.snapshot(_PRIORITY_CLASSES) if b'"globalDefault":true' in one.body]
+    classes = [one.decoded() for one in storage.snapshot(_PRIORITY_CLASSES) if b'"globalDefault":true' in one.body]
     return min(classes, key=lambda one: one["value"], default={})
-
-
-def _decoded(body: bytes) -> JSONObject:
-    obj: JSONObject = decode(b"{" + body)
-    return obj
 
 
 def _amounts(holder: JSONObject, part: str) -> list[Decimal]:
