@@ -35,6 +35,8 @@ MOST_CAUSES: Final = 16
 Why: TypeAlias = Literal["initial", "added", "updated", "resync", "deleted", "retry", "requeue", "Controller.add"]
 """The kind of a cause."""
 
+_INDENT: Final = " " * 14
+"""The indentation of the writes and the error below the time of an entry."""
 _UNINTERESTING: Final = frozenset({"managedFields", "resourceVersion"})
 
 
@@ -103,8 +105,8 @@ class JournalEntry(Generic[K]):
         why = "; ".join(map(str, self.causes)) + more
         end = "running" if self.ended is None else f"{self.result} in {self.ended - self.began:.3f} s"
         lines = [f"{self.began:10.3f} s  {self.request} ({self.reconcile_id:.8}): {end}, because: {why or 'unknown'}"]
-        lines += [f"    {one.method} {one.path} → {one.code or 'no response'}" for one in self.writes]
-        lines += [f"    {self.error}"] * bool(self.error)
+        lines += [f"{_INDENT}{one.method} {one.path} → {one.code or 'no response'}" for one in self.writes]
+        lines += [f"{_INDENT}{self.error}"] * bool(self.error)
         return "\n".join(lines)
 
 
