@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import Final, cast, final
 
@@ -63,6 +64,30 @@ def _text_at(obj: object, path: str) -> str:
     return "" if obj is None else str(obj)
 
 
+_UNEXPECTED: Final = re.compile(r"label selector .*, position (\d+): found (the end|'.*'), expected (.+)", re.DOTALL)
+_UNPARSED: Final = "unable to parse requirement: found {}, expected: "
+_EXPECTED: Final[Mapping[str, str]] = {
+    "a label key or '!'": "found {}, expected: identifier after ','",
+    "a label key": f"{_UNPARSED}identifier",
+    "',' or the end": "found {}, expected: ',' or 'end of string'",
+    "=, ==, !=, in, notin, > or <": f"{_UNPARSED}in, notin, =, ==, !=, gt, lt",
+    "a value": f"{_UNPARSED}identifier",
+    "'('": "unable to parse requirement: found {} expected: '('",
+    "a value, ',' or ')'": f"{_UNPARSED}',', ')' or identifier",
+    "',' or ')'": f"{_UNPARSED}',' or ')'",
+}
+"""What kube-apiserver says of a label selector, by what this library expects there."""
+
+
+def _syntax_problem(problem: str) -> str:
+    found = _UNEXPECTED.fullmatch(problem)
+    if not found:
+        return f"unable to parse requirement: {problem}"
+    position, token, expected = found.groups()
+    known = _EXPECTED[expected] if position != "0" else "found {}, expected: !, identifier, or 'end of string'"
+    return known.format("''" if token == "the end" else token)
+
+
 @final
 @attrs.frozen
 class Selection:
@@ -84,7 +109,7 @@ class Selection:
         try:
             labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
         except SelectorError as exc:
-            raise bad_request(f"unable to parse requirement: {exc}") from exc
+            raise bad_request(_syntax_problem(str(exc))) from exc
         known = FieldSelector.selectable_fields(served.info)
         for path, *_ in fields.requirements:
             if path in known or path in served.selectable_fields:
