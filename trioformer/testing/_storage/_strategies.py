@@ -123,10 +123,15 @@ def _priority_class(storage: Storage, name: object) -> JSONObject:
 
 
 def _amounts(holder: JSONObject, part: str) -> list[Decimal]:
-    amounts = (holder.get("resources") or {}).get(part) or {}
+    amounts = (holder.get("resources") or {}).get(part)
+    if not amounts:
+        return _NO_AMOUNTS
     with suppress(DecodeError):
         return [Quantity(amounts.get(name, "0")).value for name in ("cpu", "memory")]
-    return [Decimal(0), Decimal(0)]
+    return _NO_AMOUNTS
+
+
+_NO_AMOUNTS: Final = [Decimal(0), Decimal(0)]
 
 
 def _qos_class(spec: JSONObject) -> str:
