@@ -135,7 +135,7 @@ class Controller(Generic[K]):
         if observer is not None:
             self._observers.add(observer)
         self._counters = Counters()
-        self._journal = new_journal(name, journal)
+        self._journal = new_journal(journal)
         self._run = None
         if metrics is not None:
             metrics.register_controller(self)

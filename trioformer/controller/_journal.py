@@ -158,8 +158,6 @@ class Journal(Generic[K]):
     An event costs less than 2 µs.  The journal keeps the objects of its entries in memory.
     """
 
-    controller: str
-    """The name of the controller."""
     _entries: deque[JournalRecord[K]] = attrs.field(factory=lambda: deque(maxlen=JOURNAL_SIZE))
     _waiting: dict[K, tuple[list[_Cause], int]] = attrs.field(factory=dict)
     """The causes of the requests in the queue, and the number of those that were left out."""
@@ -278,12 +276,12 @@ def as_json(entry: JournalEntry[Any]) -> dict[str, object]:
     return attrs.asdict(attrs.evolve(entry, request=str(entry.request)))
 
 
-def new_journal(controller: str, is_wanted: bool) -> Journal[Any] | None:
+def new_journal(is_wanted: bool) -> Journal[Any] | None:
     """Return a journal for a new controller if it or the current test wants one."""
     collected = journals.get()
     if not is_wanted and collected is None:
         return None
-    journal: Journal[Any] = Journal(controller)
+    journal: Journal[Any] = Journal()
     if collected is not None:
         collected.append(journal)
     return journal

@@ -107,7 +107,7 @@ class StateFile:
             }
             kinds = Kinds.builtin()
             for definition in objects.get(DEFINITIONS, {}).values():
-                update_kinds(kinds, decode(b"{" + definition.body))
+                update_kinds(kinds, definition.decoded())
             server.restore(APIServerSnapshot(self._content["revision"], objects, kinds))
         except _DAMAGED:
             raise self._damaged() from None

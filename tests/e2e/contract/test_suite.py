@@ -18,6 +18,7 @@ import pytest
 
 import trioformer.testing
 from tests.e2e.contract.suite_cases import Flow, Run, flows
+from tests.e2e.contract.test_builtin_defaults import flat
 from tests.e2e.workloads import make_namespace
 from trioformer.client import Client
 
@@ -30,15 +31,6 @@ DIFFERENCES: Final = [
 ]
 FOLLOWED: Final = "1.36"
 FLOWS: Final = {flow.kind: flow for flow in flows(RECORDED[FOLLOWED]["discovery"])}
-
-
-def flat(value: Any, path: str = "") -> set[str]:
-    """Return each value in a response with its path."""
-    if isinstance(value, dict) and value:
-        return set().union(*(flat(member, f"{path}.{key}") for key, member in value.items()))
-    if isinstance(value, list) and value:
-        return set().union(*(flat(item, f"{path}[{i}]") for i, item in enumerate(value)))
-    return {f"{path}: {json.dumps(value)}"}
 
 
 def allowed(flow: Flow, case: str, path: str) -> list[int]:

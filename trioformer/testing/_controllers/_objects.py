@@ -53,7 +53,7 @@ def create_pod(
 
 
 def scale_pods(cluster: Cluster, owner: JSONObject, pods: list[JSONObject], count: int) -> list[JSONObject]:
-    """Delete or create pods of an owner; returns the pods that then exist.
+    """Delete or create pods of an owner, and return the pods that exist afterwards.
 
     The least useful pods are deleted first, and among equals, the newest.
     """

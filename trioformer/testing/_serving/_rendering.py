@@ -11,7 +11,7 @@ from typing import final
 
 import attrs
 
-from ...models._internal import Raw, decode, dumps, level_decoder
+from ...models._internal import Raw, dumps, level_decoder
 from .._storage._clock import Clock
 from .._storage._kinds import ServedKind
 from .._storage._storage import JSONObject, Stored
@@ -131,7 +131,7 @@ class Rendering:
         head = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions}
 
         def row(stored: Stored) -> bytes:
-            obj = decode(b"{" + stored.body)
+            obj = stored.decoded()
             cells = dumps([cell_of(column, obj, now) for column in columns])
             shown = b"null" if self._include == "None" else _partial(served, stored)
             return (

@@ -305,7 +305,7 @@ class Resources:
     def _delete(self, request: ResourceRequest, served: ServedKind, rendering: Rendering) -> Response:
         deletion = self._registry.delete(served, request.namespace, request.name, _delete_options(request, served))
         if deletion.is_done and not served.is_returned_by_delete:
-            uid = decode(b"{" + deletion.last.body)["metadata"]["uid"]
+            uid = deletion.last.decoded()["metadata"]["uid"]
             status = deleted(served.info, request.name, uid)
             return json_response(status, encoding=rendering.accepted.encoding)
         return _one(rendering, served, deletion.last)

@@ -51,9 +51,8 @@ def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONO
             metadata = {key: value for key, value in metadata_of(review).items() if key != "namespace"}
             return {"metadata": metadata, "spec": review.get("spec") or {}, "status": _authenticated(registry, review)}
         case _:
-            if causes := [
-                *_problems(review, namespace, names_user=not served.info.kind.startswith("Self"))
-            ]:  # kube-apiserver does not name the kind here
+            causes = list(_problems(review, namespace, names_user=not served.info.kind.startswith("Self")))
+            if causes:  # kube-apiserver does not name the kind here
                 raise invalid(served.info.group, "", "", causes)
             metadata = {"namespace": namespace} if namespace else {}
             return {"metadata": metadata, "spec": review.get("spec"), "status": {"allowed": True}}

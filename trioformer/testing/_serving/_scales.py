@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import SelectorError
-from ...models._internal import decode
 from .._storage._field_errors import invalid_value
 from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
@@ -37,7 +36,7 @@ def scale_of(served: ServedKind, stored: Stored) -> JSONObject:
     Raises:
         APIStatusError: A custom object does not have a number of replicas (500).
     """
-    obj = decode(b"{" + stored.body)
+    obj = stored.decoded()
     replicas = value_at(obj, *_replicas_path(served))
     if replicas is None and not served.is_builtin:
         problem = f'the spec replicas field "{_shown(_replicas_path(served))}" does not exist'
@@ -79,7 +78,7 @@ def rescale(
 ) -> JSONObject:
     """Change a Scale and return it.  Only the number of replicas can be changed."""
     current = registry.get(served, namespace, name)
-    obj = decode(b"{" + current.body)
+    obj = current.decoded()
     scale = change(_scale(served, obj, value_at(obj, *_replicas_path(served))))
     metadata = metadata_of(scale)
     registry.check_location(served, namespace, name, metadata)

@@ -16,7 +16,7 @@ import attrs
 import trio
 
 from ...client._internal import PROTOBUF
-from ...models._internal import decode, dumps
+from ...models._internal import dumps
 from .._storage._kinds import ServedKind
 from .._storage._status import expired, status_error, too_large_resource_version
 from .._storage._storage import Change, CompactedError, JSONObject, Storage, Stored, body_of
@@ -219,6 +219,6 @@ class Watch:
 @lru_cache(SHARED_EVENTS)
 def _last_selected(before: Stored, after: Stored) -> Stored:
     """Return the state of an object before it left a selection, with the revision of that change."""
-    obj: JSONObject = decode(b"{" + before.body)
+    obj: JSONObject = before.decoded()
     obj["metadata"]["resourceVersion"] = str(after.revision)
     return Stored(after.key, after.revision, body_of(obj))

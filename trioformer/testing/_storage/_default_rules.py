@@ -14,7 +14,7 @@ from typing import Any, Final
 from ._storage import JSONObject
 
 WRONG_TYPE: Final = (AttributeError, LookupError, TypeError, ValueError)
-"""The errors at a value of the wrong type.  The direct API stores objects with such values."""
+"""The exceptions that a value of the wrong type causes.  The direct API stores objects with such values."""
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 """The annotation of a DaemonSet that counts the changes of its template."""
 _RBAC: Final = "rbac.authorization.k8s.io"

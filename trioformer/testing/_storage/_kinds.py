@@ -14,7 +14,7 @@ from typing import Any, final
 import attrs
 
 from ...models import ResourceInfo
-from ...models._internal import WireType, builtin_resources, decode, dumps, find_wire_type
+from ...models._internal import WireType, builtin_resources, dumps, find_wire_type
 from ._conversions import CONVERSIONS, Conversion
 from ._schemas import Schema
 from ._storage import JSONObject, Stored, body_of
@@ -90,7 +90,7 @@ class ServedKind:
         """Return the JSON of a stored object in the version of the kind, in the form of :attr:`Stored.body`."""
         if self.conversion is None:
             return stored.body
-        return body_of(self.conversion.from_stored(decode(b"{" + stored.body)))
+        return body_of(self.conversion.from_stored(stored.decoded()))
 
     @property
     def is_stored(self) -> bool:

@@ -138,5 +138,5 @@ class Selection:
     def _reader(self, stored: Stored) -> Callable[[str], str]:
         """Return a reader of an object's fields.  Reading its name or namespace does not decode the object."""
         known = {"metadata.name": stored.name, "metadata.namespace": stored.namespace}
-        decoded = functools.cache(lambda: decode(b"{" + stored.body))
+        decoded = functools.cache(stored.decoded)
         return lambda path: known[path] if path in known else self._read(decoded(), path)

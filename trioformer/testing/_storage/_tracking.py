@@ -96,7 +96,7 @@ class FieldTracker:
             return known[1]
         schema: object = None
         if definition is not None:
-            versions = decode(b"{" + definition.body)["spec"]["versions"]
+            versions = definition.decoded()["spec"]["versions"]
             named = next((one for one in versions if one["name"] == version), None)
             if named is None:
                 return None
