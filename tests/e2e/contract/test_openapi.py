@@ -44,9 +44,11 @@ async def test_the_documents_of_built_in_kinds_are_equal(both_clients: tuple[Cli
 async def test_the_documents_of_custom_kinds_are_equal(
     both_clients: tuple[Client, Client], *, namespaced: bool, subresources: dict[str, Any] | None, schema: Any
 ) -> None:
-    documents = []
+    documents, selectable = [], [] if schema is None else [{"jsonPath": ".spec.size"}]
     for client in both_clients:
-        async with serve_kind(client, schema, namespaced=namespaced, subresources=subresources) as kind:
+        async with serve_kind(
+            client, schema, namespaced=namespaced, subresources=subresources, selectableFields=selectable
+        ) as kind:
             group = resource_of(kind).group
             found = await document(client, f"apis/{group}/v1")
             name = group.partition(".")[0]  # the documents have it in several forms

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.contract.custom_kinds import serve_kind
+from tests.e2e.contract.observed import observe
 from tests.e2e.workloads import deployment
 from trioformer.client import Client
 from trioformer.errors import ConflictError, InternalServerError, InvalidError, NotFoundError, StatusError
-from trioformer.models import ObjectMeta, from_dict
+from trioformer.models import ObjectMeta, from_dict, to_dict
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.autoscaling_v1 import Scale, ScaleSpec
 from trioformer.models.core_v1 import ConfigMap
@@ -140,6 +141,43 @@ async def test_who_scales_is_a_manager_of_the_replicas(server_client: Client, na
     await api.scale("web", 3, field_manager="scaler")
     entries = (await api.get("web")).metadata.managed_fields
     assert [(one.operation, one.subresource) for one in entries if one.manager == "scaler"] == [("Update", "scale")]
+
+
+async def test_replicas_that_nobody_owns_get_no_owner_by_scaling(server_client: Client, namespace: str) -> None:
+    api = server_client.api(Deployment, namespace)
+    applied = to_dict(deployment("web", replicas=2))
+    del applied["spec"]["replicas"]
+    await api.apply(from_dict(Deployment, applied), field_manager="applier")
+    await api.scale("web", 3, field_manager="scaler")
+    found = await api.get("web")
+    assert (found.spec.replicas, [one.manager for one in found.metadata.managed_fields]) == (3, ["applier"])
+    await api.apply_subresource("web", "scale", Scale(spec=ScaleSpec(replicas=3)), field_manager="hpa")
+    managers = {(one.manager, one.subresource or "") for one in (await api.get("web")).metadata.managed_fields}
+    assert managers == {("applier", ""), ("before-first-apply", "scale"), ("hpa", "scale")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"spec": {"replicas": "x"}}, "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas"),
+        ({"spec": 3}, "json: cannot unmarshal number into Go struct field Scale.spec of type v1.ScaleSpec"),
+        ({"apiVersion": "apps/v1", "kind": "Deployment"}, 'Deployment in version "v1" cannot be handled as a Scale'),
+        ({"kind": "Deployment"}, 'no kind "Deployment" is registered for version "autoscaling/v1"'),
+    ],
+    ids=str,
+)
+async def test_an_object_that_is_not_a_scale_is_refused(
+    server_client: Client, namespace: str, wrong: dict[str, object], problem: str
+) -> None:
+    await server_client.api(Deployment, namespace).create(deployment("web", replicas=2))
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 1}}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/web/scale"
+    found = await observe(server_client, "PUT", path, scale | wrong)
+    assert found["code"] == 400
+    assert problem in found["message"]
+    patched = await observe(server_client, "PATCH", path, {"spec": True}, content_type="application/merge-patch+json")
+    assert patched["code"] == 422
+    assert (await server_client.api(Deployment, namespace).get("web")).spec.replicas == 2
 
 
 COUNTED = {

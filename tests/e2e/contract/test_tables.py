@@ -154,3 +154,14 @@ async def test_discovery_names_the_singular_of_a_custom_kind(server_client: Clie
         (found,) = (await get(server_client, f"/apis/{info.api_version}"))["resources"]
     assert found["singularName"] == "thingy"
     assert found["storageVersionHash"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/namespaces", "/api/v1/namespaces/kube-system"])
+async def test_a_table_has_the_objects_that_are_asked_for(server_client: Client, path: str) -> None:
+    for include, kind in (("", "PartialObjectMetadata"), ("Object", "Namespace"), ("None", None)):
+        rows = (await get(server_client, path, TABLE, includeObject=include))["rows"]
+        assert (rows[0]["object"] or {}).get("kind") == kind
+    refused = await server_client._transport.request("GET", path, params={"includeObject": "none"}, accept=TABLE)
+    assert refused.code == 400
+    assert "includeObject" in json.loads(refused.body)["message"]
+    assert (await get(server_client, path, includeObject="none"))["metadata"]

@@ -61,6 +61,19 @@ def of_field(**field: Any) -> dict[str, Any]:
         ({"subresources": {"scale": {"specReplicasPath": ".n"}}}, {}, "specReplicasPath", "json path under .spec"),
         ({"selectableFields": [{"jsonPath": ""}]}, {}, "selectableFields[0].jsonPath", "Required value"),
         ({"selectableFields": [{"jsonPath": ".spec.no"}]}, {}, "selectableFields[0].jsonPath", "a valid field"),
+        (
+            {"selectableFields": [{"jsonPath": "spec.a"}]},
+            {},
+            "selectableFields[0].jsonPath",
+            "expected [ or .",
+        ),
+        ({"selectableFields": [{"jsonPath": ".a[0]"}]}, {}, "selectableFields[0].jsonPath", "array notation is not"),
+        (
+            {"selectableFields": [{"jsonPath": ".spec."}]},
+            {},
+            "selectableFields[0].jsonPath",
+            "unexpected end of JSON",
+        ),
         (of_field(type="null"), {}, "field].type", "use nullable as an alternative"),
         (
             of_field(
@@ -134,6 +147,7 @@ def test_selectable_fields_are_scalars_outside_of_the_metadata_and_there_once() 
     paths = [{"jsonPath": path} for path in (".metadata.name", ".part", ".part", "")]
     found = causes_of({"schema": schema(properties=fields), "selectableFields": paths})
     assert len([cause for cause in found if "selectableFields" in cause]) >= 4
+    assert any("Duplicate value" in cause for cause in found)
     assert any("must not point to fields in metadata" in cause for cause in found)
     assert any("must point to a field of type string, boolean or integer" in cause for cause in found)
 

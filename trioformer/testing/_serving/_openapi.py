@@ -106,6 +106,10 @@ def _custom_document(served: ServedKind) -> JSONObject:
     schema = {} if served.schema is None else served.schema.raw
     example["properties"] = {**(schema.get("properties") or {}), **example["properties"]}
     example |= {name: value for name, value in schema.items() if name != "properties"}
+    if served.selectable_fields:
+        selectable = [{"fieldPath": path} for path in served.selectable_fields]
+        for listed in (example, schemas[f"{_reversed(info.group)}.{info.version}.{info.kind}List"]):
+            listed["x-kubernetes-selectable-fields"] = selectable
     return document
 
 

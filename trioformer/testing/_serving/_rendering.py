@@ -14,6 +14,7 @@ import attrs
 from ...models._internal import Raw, dumps, level_decoder
 from .._storage._clock import Clock
 from .._storage._kinds import ServedKind
+from .._storage._status import bad_request
 from .._storage._storage import JSONObject, Stored
 from ._listing import Page
 from ._negotiation import Accepted, negotiate, not_acceptable
@@ -61,16 +62,20 @@ class Rendering:
 
         Raises:
             APIStatusError: No format in the header is supported, or the first supported format is not valid for this
-                response (406).
+                response (406), or ``includeObject`` has an unknown value (400).
         """
         accepted = negotiate(accept, served, record.verb)
+        include = record.query.get("includeObject", "") or "Metadata"
+        if accepted.format == "Table" and include not in ("Metadata", "Object", "None"):
+            wrong = f"includeObject: Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
+            raise bad_request(f"Unable to convert to Table as requested: {wrong}")
         is_list = record.verb in ("list", "deletecollection")
         if "Partial" in accepted.format and accepted.format.endswith("List") != is_list:
             # Later clauses are not considered (apiserver ``endpoints/handlers/response.go``).
             # kube-apiserver accepts such a watch, and ends it without an error at its first event.
             found = "a list" if is_list else "not a list"
             raise not_acceptable(f"you requested {accepted.format}, but the requested object is {found}")
-        return cls(accepted, clock, record.query.get("includeObject", "") or "Metadata")
+        return cls(accepted, clock, include)
 
     def one(self, served: ServedKind, stored: Stored) -> bytes:
         """Encode one object."""

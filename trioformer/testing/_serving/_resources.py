@@ -16,7 +16,7 @@ from ...models._internal import decode, message_to_json
 from .._storage._apply import APPLY, check_options, is_forced, read_config
 from .._storage._bodies import decode_body, decode_yaml
 from .._storage._deletion import DeleteOptions
-from .._storage._field_checks import FieldCheck
+from .._storage._field_checks import FieldCheck, check_types
 from .._storage._go_types import metadata_of
 from .._storage._kinds import SCALE, ServedKind
 from .._storage._parts import PARTS, Part
@@ -185,14 +185,16 @@ class Resources:
         apply = partial(read_config, request.body) if request.is_apply else None
         rendering = self._rendering(request, served)
         request.check_options()
+        fields = request.field_check()
         response = _subresources.handle(
             self._registry,
             served,
             request.record,
-            body=partial(read_object, request, served.info.kind),
-            patch=partial(read_patch, served, request.content_type, request.body),
+            body=partial(read_object, request, served.info.kind, fields),
+            patch=partial(read_patch, served, request.content_type, request.body, fields),
             apply=apply,
             options=request.options(),
+            fields=fields,
         )
         if request.record.subresource == "scale" and rendering.accepted.format:
             scale = decode(b"".join(response.chunks))
@@ -254,6 +256,7 @@ class Resources:
             case "update" if has_object:
                 fields = request.field_check()
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
+                check_types(served, obj, fields)
                 self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
                 is_missing = not self._registry.has(served, request.namespace, request.name)
                 if is_missing and request.part == "main" and served.is_created_by_updates:

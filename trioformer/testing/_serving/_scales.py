@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import SelectorError
+from .._storage._field_checks import FieldCheck, check_types, decode_fields
 from .._storage._field_errors import invalid_value
 from .._storage._go_types import metadata_of
-from .._storage._kinds import ServedKind
+from .._storage._kinds import SCALE, ServedKind
 from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._selection import selector_in
@@ -74,17 +75,28 @@ def _selector(served: ServedKind, obj: JSONObject) -> str:
 
 
 def rescale(
-    registry: Registry, served: ServedKind, namespace: str, name: str, change: Change, options: WriteOptions
+    registry: Registry,
+    served: ServedKind,
+    namespace: str,
+    name: str,
+    change: Change,
+    options: WriteOptions,
+    fields: FieldCheck,
 ) -> JSONObject:
-    """Change a Scale and return it.  Only the number of replicas can be changed."""
+    """Change a Scale and return it.  Only the number of replicas can be changed.
+
+    Raises:
+        APIStatusError: The object is not a valid Scale (400 or 422), or is not up to date (409).
+    """
     current = registry.get(served, namespace, name)
     obj = current.decoded()
     scale = change(_scale(served, obj, value_at(obj, *_replicas_path(served))))
+    check_types(SCALE, scale, fields)
+    decode_fields(SCALE, scale, fields)
     metadata = metadata_of(scale)
     registry.check_location(served, namespace, name, metadata)
     replicas = value_at(scale, "spec", "replicas") or 0
-    is_number = isinstance(replicas, int) and not isinstance(replicas, bool)
-    if not is_number or (replicas < 0 and served.is_builtin):
+    if replicas < 0 and served.is_builtin:
         raise _negative(served, name, replicas)
     version = metadata.get("resourceVersion")
 

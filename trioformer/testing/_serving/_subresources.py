@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .._storage._apply import is_forced
 from .._storage._clock import timestamp
+from .._storage._field_checks import FieldCheck
 from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
 from .._storage._patching import Change, merge
@@ -30,11 +31,12 @@ def handle(
     patch: Callable[[], Change],
     apply: Callable[[], JSONObject] | None,
     options: WriteOptions,
+    fields: FieldCheck,
 ) -> Response:
     """Handle a request for a subresource that has its own kind.
 
     The functions ``body``, ``patch`` and ``apply`` decode the body of the request.  For requests other than
-    server-side apply, ``apply`` is None.
+    server-side apply, ``apply`` is None.  ``fields`` is the check of the fields of a Scale.
     """
     namespace, name = record.namespace or "", record.name or ""
     dry_run = options["dry_run"]
@@ -53,12 +55,12 @@ def handle(
             return json_response(scale_of(served, registry.get(served, namespace, name)))
         case _, "scale", "update":
             scale = body()
-            return json_response(rescale(registry, served, namespace, name, lambda _: scale, options))
+            return json_response(rescale(registry, served, namespace, name, lambda _: scale, options, fields))
         case _, "scale", "patch" if apply is not None:
             force = is_forced(record.query)
             return json_response(apply_scale(registry, served, namespace, name, apply(), options, force=force))
         case _, "scale", "patch":
-            return json_response(rescale(registry, served, namespace, name, patch(), options))
+            return json_response(rescale(registry, served, namespace, name, patch(), options, fields))
         case _, ("binding" | "eviction" | "log" | "scale" | "token"), _:
             raise status_error(405, details={})
         case _:

@@ -4,8 +4,8 @@
   Each line has a type, such as ``core_v1.Container``, and its defaults.  The path of a type in one kind, such as
   ``core_v1.Pod.spec``, replaces the line of the type there.
 - The functions in ``_default_rules.py`` set the others.
-- As in Go, empty optional fields are removed, absent fields without ``omitempty`` are set to their zero values, and
-  quantities have their canonical form.
+- As in Go, empty optional fields are removed, absent fields without ``omitempty`` are set to their zero values, as are
+  nulls in lists and maps, quantities have their canonical form, and times are in UTC.
 
 The types of the fields are those of the table of protobuf types.
 """
@@ -23,6 +23,7 @@ from ...models import Quantity
 from ...models._internal import WireType, decode, dumps
 from ._default_rules import RULES, WRONG_TYPE
 from ._definitions import DEFINITIONS
+from ._go_times import utc_time
 from ._kinds import ServedKind
 from ._storage import JSONObject
 
@@ -100,7 +101,7 @@ class _Child(NamedTuple):
 class _Plan:
     """The changes to an object of one type."""
 
-    __slots__ = ("amounts", "children", "copied", "defaults", "empties", "rules")
+    __slots__ = ("amounts", "children", "copied", "defaults", "empties", "rules", "scalars", "times")
 
     def __init__(self) -> None:
         self.defaults: list[tuple[str, Any]] = []
@@ -113,6 +114,10 @@ class _Plan:
         """The quantities, and the maps of quantities."""
         self.children: dict[str, _Child] = {}
         self.rules: list[Any] = []
+        self.scalars: list[tuple[str, Any]] = []
+        """The lists and maps of scalars, with the zero values of their items."""
+        self.times: list[tuple[str, bool]] = []
+        """The times, and whether they have microseconds."""
 
     def add(self, type_: WireType, path: str, table: dict[str, str]) -> None:
         """Add the fields of a type."""
@@ -132,6 +137,10 @@ class _Plan:
                 self.children[field.json] = _Child(field.shape, type_.type_of(field.element), own)
             if field.element.removeprefix("*") == "Q":
                 self.amounts.append(field.json)
+            if field.element.removeprefix("*") in ("T", "U"):
+                self.times.append((field.json, field.element.endswith("U")))
+            if field.shape and (zero := "" if field.element == "y" else _ZEROS.get(field.element)) is not None:
+                self.scalars.append((field.json, zero))
             default = defaults.get(field.json)
             is_pointer = kind.startswith("*")
             if default is None and is_object and not (field.omits_empty or field.shape or is_pointer):
@@ -159,9 +168,7 @@ def _fill(value: JSONObject, plan: _Plan) -> None:
     for rule in plan.rules:
         with _WRONG_TYPES_IGNORED:
             rule(value)
-    for name in plan.amounts:
-        if name in value:
-            value[name] = _canonical_amounts(value[name])
+    _set_go_form(value, plan)
     gone: list[str] = []
     for name, member in value.items():
         if not member and name in plan.empties:
@@ -175,6 +182,26 @@ def _fill(value: JSONObject, plan: _Plan) -> None:
     for name, copy in plan.copied.items():
         if name not in value:
             value[name] = copy()
+
+
+def set_go_form(value: JSONObject, type_: WireType) -> None:
+    """Bring the scalars of an object of a type into Go's form."""
+    _set_go_form(value, _plan(type_, ""))
+
+
+def _set_go_form(value: JSONObject, plan: _Plan) -> None:
+    for name, zero in plan.scalars:
+        members = value.get(name)
+        if isinstance(members, dict) and None in members.values():
+            value[name] = {key: zero if one is None else one for key, one in members.items()}
+        elif isinstance(members, list) and None in members:
+            value[name] = [zero if one is None else one for one in members]
+    for name in plan.amounts:
+        if name in value:
+            value[name] = _canonical_amounts(value[name])
+    for name, is_micro in plan.times:
+        if isinstance(text := value.get(name), str):
+            value[name] = utc_time(text, is_micro=is_micro)
 
 
 def _canonical_amounts(value: Any) -> Any:

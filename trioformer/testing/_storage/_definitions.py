@@ -9,11 +9,12 @@ Source: apiextensions-apiserver ``pkg/apis/apiextensions/validation``, ``pkg/api
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from ._definition_schemas import has_rules, schema_causes
-from ._field_errors import forbidden, invalid_value, not_supported, required
+from ._field_errors import duplicate, forbidden, invalid_value, not_supported, required
 from ._metadata import json_equal
 from ._object_meta import dns_1035_problems, subdomain_problems
 from ._schema_formats import text_format
@@ -209,6 +210,17 @@ def _column_causes(column: JSONObject, path: str) -> Causes:
         yield invalid_value(f"{path}.JSONPath", column["jsonPath"], problem)
 
 
+def _field_path_problem(text: str, schema: Any) -> str:
+    if not text.startswith("."):
+        first = re.match(r"\w+|.", text)
+        return f"expected [ or . but got: {first and first[0]}"
+    if "[" in text:
+        return "array notation is not allowed"
+    if text.endswith("."):
+        return "unexpected end of JSON path"
+    return "" if isinstance(schema, dict) else "does not refer to a valid field"
+
+
 def _selectable_causes(fields: list[JSONObject], schema: JSONObject, path: str) -> Causes:
     seen: set[str] = set()
     for i, one in enumerate(fields):
@@ -217,10 +229,11 @@ def _selectable_causes(fields: list[JSONObject], schema: JSONObject, path: str) 
             yield required(where)
             continue
         found: Any = schema
-        for name in text.removeprefix(".").split("."):
-            found = ((found or {}).get("properties") or {}).get(name)
-        if found is None or not text.startswith("."):
-            yield invalid_value(where, text, f"is an invalid path: does not refer to a valid field: {text}")
+        for name in text[1:].split("."):
+            level = found if isinstance(found, dict) else {}
+            found = (level.get("properties") or {}).get(name) or level.get("additionalProperties")
+        if problem := _field_path_problem(text, found):
+            yield invalid_value(where, text, f"is an invalid path: {problem}")
             continue
         if text.startswith(".metadata"):
             yield invalid_value(where, text, "must not point to fields in metadata")
@@ -228,7 +241,7 @@ def _selectable_causes(fields: list[JSONObject], schema: JSONObject, path: str) 
             problem = "must point to a field of type string, boolean or integer."
             yield invalid_value(where, text, f"{problem} Enum string fields and strings with formats are allowed.")
         if text in seen:
-            yield invalid_value(where, text, "")
+            yield duplicate(where, text)
         seen.add(text)
     if len(seen) > _MOST_SELECTABLE:
         yield invalid_value(path, len(seen), f"must have at most {_MOST_SELECTABLE} items", reason="FieldValueTooMany")

@@ -20,9 +20,10 @@ import attrs
 
 from ...models._internal import Shape, builtin_shape, dumps, metadata_shape
 from ._definitions import DEFINITIONS, set_definition_defaults
-from ._field_errors import invalid_value, shown
+from ._field_errors import invalid_value, json_text, shown
+from ._field_types import builtin_type
 from ._go_formats import go_text
-from ._go_types import metadata_problem, type_problem
+from ._go_types import json_type, metadata_problem, type_problem
 from ._kinds import ServedKind
 from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
 from ._status import APIStatusError, bad_request, invalid
@@ -100,19 +101,63 @@ class FieldCheck:
 
 
 def check_types(served: ServedKind, obj: JSONObject, check: FieldCheck | None) -> None:
-    """Reject an object of a built-in kind with a value that does not have the type of its field (400 or 422).
+    """Reject an object of another kind, or with a value that does not have the type of its field (400 or 422).
 
-    Without a check, as in the direct API, only definitions are rejected.
+    Without a check, as in the direct API, only the fields of definitions are checked.
     """
-    if not served.is_builtin or (check is None and served.resource != DEFINITIONS):
-        return
     patch = None if check is None else check.strategic
-    problem = type_problem(served, obj, is_strategic=patch is not None)
-    if problem and check is not None and check.verb == "patch":
+    is_patch = check is not None and check.verb == "patch"
+    problem = ""
+    for name in ("kind", "apiVersion"):
+        if not isinstance(given := obj.get(name), str | None):
+            what = f"json: cannot unmarshal {json_type(given)} into Go struct field .{name} of type string"
+            problem = f"couldn't get version/kind; json parse error: {what}"
+    if is_patch and not served.is_builtin and obj.get("kind") in (None, ""):
+        problem = f"Object 'Kind' is missing in '{json_text(obj)}'"
+    if problem and not is_patch:
+        raise bad_request(f"the object provided is unrecognized (must be of type {served.info.kind}): {problem}")
+    if not problem and patch is None:
+        problem = _kind_problem(served, obj, is_patch=is_patch)
+    if not problem and served.is_builtin and (check is not None or served.resource == DEFINITIONS):
+        problem = type_problem(served, obj, is_strategic=patch is not None)
+    if not problem and not served.is_builtin and check is not None:
+        problem = metadata_problem(obj.get("metadata"))
+    if problem and is_patch:
         patched = dumps(obj).decode() if patch is None else go_text(patch)
         raise invalid("", "", "", [invalid_value("patch", patched, problem)])
     if problem:
         raise undecodable(served, problem)
+
+
+def _kind_problem(served: ServedKind, obj: JSONObject, *, is_patch: bool) -> str:
+    """Check that an object's kind and apiVersion, if present, match the path of the request.
+
+    Returns:
+        The decoder's message for another kind in a patch, or an empty string.
+
+    Raises:
+        APIStatusError: The object has another kind (400 or 422).
+    """
+    info = served.info
+    kind, version = obj.get("kind") or info.kind, obj.get("apiVersion") or info.api_version
+    group = version.rpartition("/")[0]
+    if (kind, version) == (info.kind, info.api_version):
+        return ""
+    if not served.is_builtin and (is_patch or version == info.api_version):
+        given = (("apiVersion", version, info.api_version), ("kind", kind, info.kind))
+        causes = [invalid_value(name, one, f"must be {wanted}") for name, one, wanted in given if one != wanted]
+        raise invalid(group, kind, (obj.get("metadata") or {}).get("name") or "", causes)
+    internal = info.group.partition(".")[0] or "core"
+    into = f"converting (v1.{kind}) to ({internal}.{info.kind}): unknown conversion"
+    if served.is_builtin and builtin_type(version, kind) is None:
+        into = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+    elif kind == info.kind:
+        expected = f"does not match the expected API version ({info.api_version})"
+        raise bad_request(f"the API version in the data ({version}) {expected}")
+    if is_patch:
+        return into
+    shown_version = version.rpartition("/")[2] if served.is_builtin else version
+    raise bad_request(f'{kind} in version "{shown_version}" cannot be handled as a {info.kind}: {into}')
 
 
 def undecodable(served: ServedKind, problem: str) -> APIStatusError:
@@ -184,9 +229,8 @@ def _decode_custom(
             text = embedded.get(name, "")
             if not isinstance(text, str):
                 raise undecodable(served, f"{path}.{name}: Invalid value: {shown(text)}: must be a string")
-        problem = metadata_problem(embedded.get("metadata"), f"{path}.metadata")
-        if problem:
-            raise undecodable(served, problem)
+        if problem := metadata_problem(embedded.get("metadata")):
+            raise undecodable(served, f"{path}.metadata: {problem}")
         _remove_unknown(embedded.get("metadata"), metadata_shape(), f"{path}.metadata", on_unknown)
     set_defaults(obj, schema)
 

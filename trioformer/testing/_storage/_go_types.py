@@ -21,8 +21,9 @@ from typing import Any, Final, TypeAlias, final
 from ...errors import DecodeError
 from ...models import Quantity
 from ...models._internal import WireType, find_wire_type
-from ._defaults import has_objects
+from ._defaults import has_objects, set_go_form
 from ._field_errors import number_text
+from ._go_times import time_problem
 from ._kinds import ServedKind
 from ._status import bad_request
 from ._storage import JSONObject
@@ -94,6 +95,8 @@ class _Field:
             return item is not None
         if self.limit is not None and type(item) is int:
             return not -self.limit <= item < self.limit
+        if self.kind in ("T", "U"):
+            return bool(time_problem(item, self.kind))
         return (self.kind == "Q" and not _is_quantity(item)) or (self.kind == "y" and not _is_base64(item))
 
 
@@ -146,24 +149,23 @@ def check_delete_options(body: Mapping[str, Any]) -> None:
 def metadata_of(obj: JSONObject) -> JSONObject:
     """Check the types in an object's metadata, and return the metadata.  Missing metadata is added."""
     metadata = obj["metadata"] = {} if obj.get("metadata") is None else obj["metadata"]
-    if problem := metadata_problem(metadata, "metadata"):
-        raise bad_request(f"the object provided is unrecognized: {problem}")
+    if problem := metadata_problem(metadata):
+        raise bad_request(f"the object provided is unrecognized: metadata: {problem}")
     checked: JSONObject = metadata
     return checked
 
 
-def metadata_problem(metadata: object, path: str) -> str:
-    """Return the reason why a value is not a valid ``metav1.ObjectMeta``, or an empty string if the value is valid."""
-    if metadata is None:
+def metadata_problem(metadata: object) -> str:
+    """Return the reason why a value is not a ``metav1.ObjectMeta``, or bring the value into Go's form."""
+    type_ = find_wire_type("v1", "ObjectMeta")
+    if metadata is None or type_ is None:
         return ""
     if not isinstance(metadata, dict):
-        return f"{path} must be an object"
-    for name in ("labels", "annotations", "ownerReferences", "finalizers"):
-        if isinstance(value := metadata.get(name), dict | list) and None in _items(value):
-            return f"{path}.{name} must not contain null"
-    type_ = find_wire_type("v1", "ObjectMeta")
-    problem = "" if type_ is None else _find(metadata, type_, "", _undecoded)
-    return f"{path}: {problem}" if problem else ""
+        return f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta"
+    if problem := _find(metadata, type_, "", _undecoded):
+        return problem
+    set_go_form(metadata, type_)
+    return ""
 
 
 def _find(obj: Mapping[str, Any], type_: WireType, path: str, message: _Message) -> str:
@@ -188,13 +190,20 @@ def _items(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value
 
 
+def json_type(value: object) -> str:
+    """Return the name of a value's JSON type in Go's error messages."""
+    return _JSON_TYPES.get(type(value), "number")
+
+
 def _undecoded(value: Any, field: _Field, shape: str, where: str) -> str:
     """Return the message of the decoder for JSON."""
     if field.kind == "Q" and not shape:
         return _QUANTITY_PROBLEM
     if field.kind == "y" and not shape and isinstance(value, str):
         return _illegal_base64(value)
-    what = _JSON_TYPES.get(type(value), "number")
+    if field.kind in ("T", "U") and not shape and isinstance(value, str):
+        return time_problem(value, field.kind)
+    what = json_type(value)
     if what == "number" and field.limit is not None and not shape:
         what = f"number {number_text(value)}"
     return f"json: cannot unmarshal {what} into Go struct field {where}"
@@ -205,6 +214,8 @@ def _unconverted(value: Any, field: _Field, shape: str, where: str) -> str:
     found = _GO_TYPES.get(type(value), "float64")
     if field.kind == "y" and not shape and isinstance(value, str):
         return f"error decoding from json: {_illegal_base64(value)}"
+    if field.kind in ("T", "U") and not shape and isinstance(value, str):
+        return time_problem(value, field.kind)
     if shape or field.kind == "y":
         return f"cannot restore {shape or 'slice'} from {found}"
     if field.below is not None:
@@ -212,7 +223,7 @@ def _unconverted(value: Any, field: _Field, shape: str, where: str) -> str:
     if field.kind == "Q":
         return _QUANTITY_PROBLEM
     if field.kind in "TUDI":
-        return f"json: cannot unmarshal {_JSON_TYPES.get(type(value), 'number')} into Go value of type {field.item}"
+        return f"json: cannot unmarshal {json_type(value)} into Go value of type {field.item}"
     if (field.kind, found) in (("s", "int64"), ("i", "float64"), ("i", "int64")):
         return f"cannot convert {found} to {field.item}"
     kind = _SCALARS[field.kind][0] if field.limit is None else field.item

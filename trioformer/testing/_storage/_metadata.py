@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from ._field_types import builtin_type
+from ._field_errors import forbidden, invalid_value
 from ._kinds import ServedKind
-from ._status import bad_request, cause, invalid
+from ._status import bad_request, invalid
 from ._storage import JSONObject
 
 _SERVER_FIELDS = (
@@ -32,22 +32,6 @@ _ORDER = (
     "ownerReferences",
     "finalizers",
 )
-
-
-def check_type(served: ServedKind, obj: JSONObject) -> None:
-    """Check that an object's kind and apiVersion, if present, match the path of the request."""
-    info = served.info
-    kind, version = obj.get("kind") or info.kind, obj.get("apiVersion") or info.api_version
-    if (kind, version) == (info.kind, info.api_version):
-        return
-    into = f"converting (v1.{kind}) to (core.{info.kind}): unknown conversion"
-    if served.is_builtin and builtin_type(version, kind) is None:
-        into = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
-    elif kind == info.kind:
-        expected = f"does not match the expected API version ({info.api_version})"
-        raise bad_request(f"the API version in the data ({version}) {expected}")
-    given = f'{kind} in version "{str(version).rpartition("/")[2] if served.is_builtin else version}"'
-    raise bad_request(f"{given} cannot be handled as a {info.kind}: {into}")
 
 
 def check_shape(served: ServedKind, obj: JSONObject) -> None:
@@ -81,22 +65,26 @@ def with_server_fields(new: Mapping[str, Any], old: Mapping[str, Any]) -> JSONOb
     return ordered({**without_server_fields(new), **kept})
 
 
-def check_finalizers(served: ServedKind, old: JSONObject, new: JSONObject) -> None:
-    """Check that no finalizers are added to an object that is being deleted.
+def check_metadata_change(served: ServedKind, old: JSONObject, new: JSONObject) -> None:
+    """Check that an update does not change immutable metadata, or add finalizers to an object that is being deleted.
 
     Raises:
-        APIStatusError: The update adds a finalizer (422).
+        APIStatusError: The update does so (422).
     """
-    if "deletionTimestamp" not in old:
-        return
+    is_deleting = "deletionTimestamp" in old
+    causes = [
+        invalid_value(f"metadata.{name}", new[name], "field is immutable")
+        for name in ("uid", *(() if is_deleting else ("deletionTimestamp",)), "deletionGracePeriodSeconds")
+        if new.get(name) not in (None, "", old.get(name))
+    ]
     before = frozenset(old.get("finalizers", ()))
     added = [one for one in new.get("finalizers", ()) if one not in before]
-    if added:
+    if is_deleting and added:
         problem = "no new finalizers can be added if the object is being deleted, found new finalizers"
         listed = ", ".join(f'"{one}"' for one in added)
-        message = f"Forbidden: {problem} []string{{{listed}}}"
-        wrong = cause("FieldValueForbidden", message, "metadata.finalizers")
-        raise invalid(served.info.group, served.info.kind, old["name"], [wrong])
+        causes.append(forbidden("metadata.finalizers", f"{problem} []string{{{listed}}}"))
+    if causes:
+        raise invalid(served.info.group, served.info.kind, old["name"], causes)
 
 
 def json_equal(one: object, other: object) -> bool:

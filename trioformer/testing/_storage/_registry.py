@@ -28,9 +28,8 @@ from ._field_errors import invalid_value
 from ._go_types import metadata_of
 from ._kinds import Kinds, ServedKind
 from ._metadata import (
-    check_finalizers,
+    check_metadata_change,
     check_shape,
-    check_type,
     json_equal,
     ordered,
     stored_numbers,
@@ -228,7 +227,6 @@ class Registry:
 
         Unknown fields are removed, and ``fields`` collects them.
         """
-        check_type(served, obj)
         check_types(served, obj, fields)
         given = metadata_of(obj)
         check_shape(served, obj)
@@ -298,14 +296,15 @@ class Registry:
         old = served.from_stored(current.decoded())
         named = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         new = change({**named, **served.from_stored(current.decoded())})
-        check_type(served, new)
         check_types(served, new, fields)
         old_metadata, given = old["metadata"], metadata_of(new)
         check_shape(served, new)
         self._decode(served, new, fields, keeps_nulls=writer is not None and writer.is_applier)
-        self._check_identity(served, current, old_metadata, given)
+        # In a patch, another uid is a change of an immutable field, and not a conflict.
+        checks_uid = part == "binding" or (fields is not None and fields.verb == "update")
+        self._check_identity(served, current, old_metadata, given, checks_uid=checks_uid)
+        check_metadata_change(served, old_metadata, given)
         metadata = with_server_fields(given, old_metadata)
-        check_finalizers(served, old_metadata, metadata)
         rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
         if part in PARTS:
             metadata = changed_metadata(part, served, old_metadata, metadata)
@@ -358,12 +357,15 @@ class Registry:
             raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
         cls.check_namespace(served, namespace, metadata)
 
-    def _check_identity(self, served: ServedKind, current: Stored, old: JSONObject, given: JSONObject) -> None:
+    def _check_identity(
+        self, served: ServedKind, current: Stored, old: JSONObject, given: JSONObject, *, checks_uid: bool
+    ) -> None:
         self.check_location(served, current.namespace, current.name, given)
         uid, version = given.get("uid"), given.get("resourceVersion")
-        if uid and uid != old["uid"]:
+        if checks_uid and uid and uid != old["uid"]:
             problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['uid']}"
-            where = f"Key: /registry/{served.info.plural}/{current.key}, ResourceVersion: 0"
+            group = "" if served.is_builtin else f"{served.info.group}/"
+            where = f"Key: /registry/{group}{served.info.plural}/{current.key}, ResourceVersion: 0"
             message = f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {problem}"
             raise conflict(served.info, current.name, message)
         if version and not (version.isascii() and version.isdecimal()):

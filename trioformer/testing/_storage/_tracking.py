@@ -19,7 +19,7 @@ from ...models._internal import decode
 from . import _custom
 from ._clock import Clock, timestamp
 from ._field_errors import json_text
-from ._field_sets import FieldSet, TooDeepError, difference
+from ._field_sets import FieldSet, TooDeepError, difference, intersection
 from ._field_types import FieldType, builtin_type, custom_type
 from ._kinds import ServedKind
 from ._managed_fields import (
@@ -27,6 +27,7 @@ from ._managed_fields import (
     ApplyConflict,
     ManagerKey,
     Managers,
+    Owned,
     Ownership,
     conflict_error,
     managers_after,
@@ -152,6 +153,8 @@ class FieldTracker:
         managers = managers_after(
             old["metadata"], given, is_builtin=served.is_builtin, is_subresource=bool(writer.subresource)
         )
+        if writer.subresource == _SCALE and not _have_owner(managers, _replicas(served)):
+            return stored  # as kube-apiserver, which tracks only the Scale in this request
         # Objects without managers are not tracked, and an update does not start tracking them.
         return self._updated(served, managers, old, new, writer) if managers else None
 
@@ -211,6 +214,10 @@ class FieldTracker:
         if not managers:
             before = attrs.evolve(writer, manager=BEFORE_FIRST_APPLY)
             managers = ownership.updated({}, {"metadata": {}}, _owned(live), self._key(served, before, "Update"), now)
+        elif writer.subresource == _SCALE and not _have_owner(managers, replicas := _replicas(served)):
+            before = attrs.evolve(writer, manager=BEFORE_FIRST_APPLY)
+            owned = Owned(replicas, served.info.api_version, now)
+            managers = {**managers, self._key(served, before, "Update"): owned}
         key = self._key(served, writer, "Apply")
         try:
             result, managers = ownership.applied(managers, live, config, key, force=force, now=now)
@@ -314,6 +321,18 @@ def _keep_last_applied(obj: JSONObject, config: JSONObject) -> None:
     applied = {**config, "metadata": {**rest, "annotations": kept} if kept else rest}
     text = json_text(applied) + "\n"
     obj["metadata"] = {**metadata, "annotations": {**annotations, LAST_APPLIED: text}}
+
+
+def _replicas(served: ServedKind) -> FieldSet:
+    """Return the field of an object that is the replicas of its Scale."""
+    fields: FieldSet = {}
+    for name in reversed((served.scale or {}).get("specReplicasPath", ".spec.replicas").split(".")[1:]):
+        fields = {f"f:{name}": fields}
+    return fields
+
+
+def _have_owner(managers: Managers, fields: FieldSet) -> bool:
+    return any(intersection(owned.fields, fields) for owned in managers.values())
 
 
 def _never_owned(served: ServedKind, writer: Writer) -> FieldSet:
