@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trioformer.testing import APIServer
-from trioformer.testing._storage import _strategies
+from trioformer.testing._storage import _services
 
 CONTAINER = {"name": "main", "image": "busybox"}
 
@@ -98,7 +98,7 @@ def test_services_have_different_addresses_and_ports() -> None:
 
 
 def test_the_ports_of_deleted_and_restored_services_are_not_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_strategies, "NODE_PORTS", range(30_000, 30_003))
+    monkeypatch.setattr(_services, "NODE_PORTS", range(30_000, 30_003))
     first, server = APIServer(), APIServer()
 
     def add(to: APIServer, name: str, **port: int) -> int:

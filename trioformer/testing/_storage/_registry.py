@@ -39,6 +39,7 @@ from ._metadata import (
 from ._namespaces import PROTECTED_NAMESPACES, SYSTEM_NAMESPACES, labelled, namespaced, remove_empty_namespace
 from ._object_meta import name_causes
 from ._parts import PARTS, Part, changed_metadata, changed_part
+from ._services import allocation_causes
 from ._status import (
     already_exists,
     bad_request,
@@ -200,7 +201,10 @@ class Registry:
         if managers != obj["metadata"].get("managedFields"):
             obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
         prepare_create(self.storage, served, obj, keep_status=part == "whole", sets_defaults=self.sets_defaults)
-        check_object(served, obj, checks_fields=self.sets_defaults and part == "main", fields=fields)
+        is_checked = self.sets_defaults and part == "main"
+        check_object(served, obj, checks_fields=is_checked, fields=fields)
+        if is_checked:
+            self._check_allocations(served, key, obj, None, dry_run=dry_run)
         if not dry_run and _is_revision(given.get("resourceVersion")):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         if (existing := self.storage.get(served.resource, key)) is not None:
@@ -336,6 +340,8 @@ class Registry:
             return current
         is_checked = self.sets_defaults and part == "main"
         check_object(served, obj, old, status_only=part == "status", checks_fields=is_checked, fields=fields)
+        if is_checked:
+            self._check_allocations(served, current.key, obj, old, dry_run=dry_run)
         obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
         if dry_run:
             return Stored(current.key, current.revision, body_of(obj))
@@ -345,6 +351,14 @@ class Registry:
         if served.resource == _custom.DEFINITIONS:
             _custom.update_kinds(self.kinds, obj)
         return stored
+
+    def _check_allocations(
+        self, served: ServedKind, key: str, obj: JSONObject, old: JSONObject | None, *, dry_run: bool
+    ) -> None:
+        if served.resource == "services":
+            causes = [*allocation_causes(self.storage, key, obj, old, dry_run=dry_run)]
+            if causes:
+                raise invalid("", served.info.kind, obj["metadata"]["name"], causes[:1])
 
     @classmethod
     def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:

@@ -3,12 +3,11 @@
 The default admission plugins that set fields are included, with exceptions.  The service accounts of pods and the
 users of requests are not known here, and no finalizers are set, because no controller would remove them.
 
-Source: kubernetes ``pkg/registry/*/*/strategy.go``, ``pkg/registry/core/service/storage`` and ``plugin/pkg/admission``.
+Source: kubernetes ``pkg/registry/*/*/strategy.go`` and ``plugin/pkg/admission``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -19,23 +18,11 @@ from ...models import Quantity
 from . import _custom
 from ._default_rules import TEMPLATE_GENERATION, WRONG_TYPE, take_labels
 from ._defaults import empty_status
-from ._kind_rules import NODE_PORTS
 from ._kinds import ServedKind
 from ._metadata import json_equal, ordered
+from ._services import create_service, update_service
 from ._storage import JSONObject, Storage
 
-_ADDRESSES: Final = range(2, 65_535)
-"""The numbers of the cluster IPs in 10.0.0.0/16.  The first address belongs to the Service ``kubernetes``."""
-_TAKEN: Final = re.compile(r'(?<=")10\.0\.\d+\.\d+(?=")|(?<=odePort":)\d+')
-_NODE_PORT_TYPES: Final = ("NodePort", "LoadBalancer")
-_ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
-_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(_ADDRESS_FIELDS, ("ClusterIP", *_NODE_PORT_TYPES)),
-    "internalTrafficPolicy": ("ClusterIP", *_NODE_PORT_TYPES),
-    "externalTrafficPolicy": _NODE_PORT_TYPES,
-    **dict.fromkeys(("allocateLoadBalancerNodePorts", "healthCheckNodePort", "loadBalancerClass"), ("LoadBalancer",)),
-}
-"""The types of Services that have a field.  A change of the type removes the field unless the client sets it anew."""
 _UNREACHABLE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _GATED: Final = {
@@ -181,93 +168,18 @@ def _volume(storage: Storage, volume: JSONObject, now: str) -> None:
     volume["status"].setdefault("lastPhaseTransitionTime", now)
 
 
-# --- services ---------------------------------------------------------------------------------------------------------
-
-
-def _service(storage: Storage, service: JSONObject, now: str) -> None:
-    _allocate(storage, service["spec"])
-
-
-def _update_service(storage: Storage, before: JSONObject, after: JSONObject) -> None:
-    old, new = before["spec"], after["spec"]
-    kind, ports = new["type"], new.get("ports") or ()
-    for name, types in _TYPES.items():
-        is_needed = kind in types or (name == "externalTrafficPolicy" and bool(new.get("externalIPs")))
-        if not is_needed and json_equal(new.get(name), old.get(name)):
-            new.pop(name, None)
-        elif is_needed and name in _ADDRESS_FIELDS and not new.get(name) and old.get(name):
-            new[name] = old[name]
-    known = {port.get("name"): port["nodePort"] for port in old.get("ports") or () if port.get("nodePort")}
-    for port in ports:
-        if kind in _NODE_PORT_TYPES:
-            if not port.get("nodePort") and known.get(port.get("name")):
-                port["nodePort"] = known[port.get("name")]
-        elif port.get("nodePort") == known.get(port.get("name")):
-            port.pop("nodePort", None)
-    _allocate(storage, new)
-
-
-def _allocate(storage: Storage, spec: JSONObject) -> None:
-    """Set the addresses and the ports of a Service."""
-    if spec["type"] == "ExternalName":
-        return
-    addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or _free(storage, _ADDRESSES, _address)]
-    is_dual = addresses[0] == "None" and not spec.get("selector")
-    spec["clusterIP"], spec["clusterIPs"] = addresses[0], addresses
-    _taken(storage).update(addresses)
-    policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_dual else "SingleStack")
-    if not spec.get("ipFamilies"):
-        families = ["IPv6" if ":" in one else "IPv4" for one in addresses]
-        spec["ipFamilies"] = [*families, "IPv6"] if is_dual and policy != "SingleStack" else families
-    if spec["type"] not in _NODE_PORT_TYPES or spec.get("allocateLoadBalancerNodePorts") is False:
-        return
-    ports = spec.get("ports") or ()
-    # The ports of two protocols with the same number have the same node port.
-    given = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}
-    _taken(storage).update(map(str, given.values()))
-    for port in ports:
-        if not port.get("nodePort"):
-            port["nodePort"] = given.get(port["port"]) or int(_free(storage, NODE_PORTS))
-            given[port["port"]] = port["nodePort"]
-    if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
-        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or int(_free(storage, NODE_PORTS))
-
-
-def _address(number: int) -> str:
-    return f"10.0.{number >> 8}.{number & 255}"
-
-
-def _taken(storage: Storage) -> set[str]:
-    """Return the addresses and ports that Services have, and those that deleted Services had."""
-    if not storage.taken:
-        storage.taken.update(*(_TAKEN.findall(stored.body.decode()) for stored in storage.snapshot("services")))
-    return storage.taken
-
-
-def _free(storage: Storage, numbers: range, text_of: Callable[[int], str] = str) -> str:
-    """Take a text that is not taken.  Those of deleted Services are free if no others are left."""
-    for i in range(2 * len(numbers)):
-        text = text_of(numbers[(storage.revision + i) % len(numbers)])
-        if text not in _taken(storage):
-            storage.taken.add(text)
-            return text
-        if i == len(numbers):
-            storage.taken.clear()
-    raise LookupError("all addresses or ports are taken")
-
-
 _CREATED: Final[Mapping[str, Callable[[Storage, JSONObject, str], None]]] = {
     "jobs.batch": _job,
     "nodes": _node,
     "persistentvolumes": _volume,
     "pods": _pod,
-    "services": _service,
+    "services": create_service,
 }
 """The functions for new objects, by resource."""
 
 _UPDATED: Final[Mapping[str, Callable[[Storage, JSONObject, JSONObject], None]]] = {
     "daemonsets.apps": _update_daemon_set,
     "pods": _update_pod,
-    "services": _update_service,
+    "services": update_service,
 }
 """The functions for changed objects, by resource."""
