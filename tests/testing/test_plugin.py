@@ -126,6 +126,26 @@ async def test_the_fixtures_and_the_reports_of_failed_tests(tmp_path: Path) -> N
     assert "aHVudGVy" not in text
 
 
+OWN_SERVER = """
+    @pytest.fixture
+    async def api_server(nursery):
+        server = APIServer(garbage_collector=True)
+        await nursery.start(server.run)
+        return server
+"""
+
+
+async def test_the_report_of_a_failed_test_is_the_same_with_a_server_of_its_module(tmp_path: Path) -> None:
+    tests = TESTS.replace(
+        "import ConfigMap, Pod, Secret", f"import Secret\n    from trioformer.testing import APIServer\n{OWN_SERVER}"
+    )
+    code, output = await run_pytest(tmp_path, tests, "-o", "trio_mode=true", "-k", "test_fails")
+    text = "\n".join(output)
+    assert (code, output[-1].startswith("1 failed")) == (1, True), text
+    assert "s  create /api/v1/namespaces/default/secrets" in text
+    assert re.search(r"default/b \(\w+\): error in .*\n +OSError: disk full", text)
+
+
 async def test_the_default_field_manager(k8s_client: Client) -> None:
     made = await k8s_client.apply(ConfigMap(metadata=ObjectMeta(name="a", namespace="default"), data={"x": "y"}))
     assert [entry.manager for entry in made.metadata.managed_fields] == ["tests"]

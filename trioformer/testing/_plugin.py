@@ -25,8 +25,6 @@ LAST_REQUESTS = 20
 """The number of requests in the report of a failed test."""
 
 
-_SERVER: pytest.StashKey[APIServer] = pytest.StashKey()
-"""The server of a test."""
 _JOURNALS: pytest.StashKey[list[Journal[Any]]] = pytest.StashKey()
 """The journals of the controllers of a test."""
 
@@ -37,13 +35,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Collect the journals of the controllers of a test, whose ``api_server`` may be a fixture of its own module."""
+    if "api_server" in getattr(item, "fixturenames", ()):
+        from ..controller._internal import journals  # noqa: PLC0415  # only when the fixture is used
+
+        item.stash[_JOURNALS] = []
+        token = journals.set(item.stash[_JOURNALS])
+        try:
+            return (yield)
+        finally:
+            journals.reset(token)
+    return (yield)
+
+
+def _server_of(item: pytest.Item) -> APIServer | None:
+    """Return the value of the fixture ``api_server`` in a test, which pytest-trio wraps."""
+    value: Any = getattr(item, "funcargs", {}).get("api_server")
+    server = getattr(value, "fixture_value", value)
+    if server is None:
+        return None
+    from ._server import APIServer  # noqa: PLC0415  # only when a test has failed
+
+    return server if isinstance(server, APIServer) else None
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the last requests, and the state of the objects named in them, to the report of a failed test."""
     report = yield
-    server = item.stash.get(_SERVER, None)
-    if report.failed and call.when == "call" and server is not None:
+    server = _server_of(item) if report.failed and call.when == "call" else None
+    if server is not None:
         report.sections.append(("requests to the embedded API server", "\n".join(_describe_requests(server))))
         if entries := [str(entry) for journal in item.stash[_JOURNALS] for entry in journal.entries()]:
             report.sections.append(("last reconciles", "\n".join(entries[-LAST_RECONCILES:])))
@@ -102,7 +126,6 @@ async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None
     from trio.lowlevel import current_clock  # noqa: PLC0415  # only when the fixture is used
     from trio.testing import MockClock  # noqa: PLC0415
 
-    from ..controller._internal import journals  # noqa: PLC0415
     from ._server import APIServer  # noqa: PLC0415
 
     clocks = {"autojump_clock", "mock_clock"}.intersection(request.fixturenames)
@@ -112,8 +135,6 @@ async def api_server(request: pytest.FixtureRequest, _trioformer_trio_test: None
             pytrace=False,
         )
     server = APIServer()
-    request.node.stash[_SERVER], request.node.stash[_JOURNALS] = server, []
-    journals.set(request.node.stash[_JOURNALS])
     await nursery.start(server.run)
     return server
 

@@ -100,9 +100,10 @@ async def test_a_command_is_not_a_string(api_server: APIServer) -> None:
         api_server.script_pod("one").script_command("ls -l")
 
 
-@pytest.mark.parametrize("how", ["delete", "end", "restart"])
+@pytest.mark.parametrize("how", ["delete", "delete with a finalizer", "end", "fail", "restart"])
 async def test_a_command_is_killed_with_its_container(how: str, api_server: APIServer, client: Client) -> None:
-    api_server.create(POD)
+    finalizers = ["example.com/a"] if "finalizer" in how else []
+    api_server.create({**POD, "metadata": {**POD["metadata"], "finalizers": finalizers}})
     one = api_server.script_pod("one")
 
     async def play(process: ScriptedProcess) -> int:
@@ -112,8 +113,10 @@ async def test_a_command_is_killed_with_its_container(how: str, api_server: APIS
     with trio.fail_after(5):
         async with exec_in_pod(client.api(Pod, "default"), "one", ["sleep"]) as process:
             await wait_all_tasks_blocked()
-            if how == "delete":
+            if how.startswith("delete"):
                 api_server.delete(Pod, "one")
+            elif how == "fail":
+                api_server.patch(Pod, "one", {"status": {"phase": "Failed", "reason": "Evicted"}})
             elif how == "end":
                 one.end()
             else:

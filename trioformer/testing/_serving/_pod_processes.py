@@ -135,6 +135,11 @@ class ProcessRequest:
             return True
         if pod["metadata"]["uid"] != metadata["uid"] or self._scripts.log_of(pod, self._container) is not log:
             return True
+        if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in (
+            "Succeeded",
+            "Failed",
+        ):
+            return True  # the node stops the containers of such a pod
         return not ((status_of(pod, self._container) or {}).get("state") or {}).get("running")
 
 
