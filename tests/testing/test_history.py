@@ -87,6 +87,23 @@ async def test_a_failure_shows_what_each_write_has_changed(
     assert "managedFields" not in text
 
 
+@pytest.mark.parametrize("tracks", [True, False])
+async def test_a_failure_names_the_managers_of_objects_that_have_none(
+    autojump_clock: trio.testing.MockClock, *, tracks: bool
+) -> None:
+    server = APIServer(managed_fields=tracks)
+    server.create(config_map("a"))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.run)
+        async with server.open_client(field_manager="operator") as client:
+            await client.api(ConfigMap, "default").patch("a", {"data": {"x": "1"}})
+        server.patch(ConfigMap, "a", {"data": {"x": "2"}})
+        text = await failure_of(server, ConfigMap, "a")
+        nursery.cancel_scope.cancel()
+    states = [line for line in text.splitlines() if "at resourceVersion" in line]
+    assert [line.partition(" by ")[2] for line in states] == ["", "operator", "APIServer"]
+
+
 async def test_a_failure_never_shows_a_secret(api_server: APIServer, autojump_clock: trio.testing.MockClock) -> None:
     api_server.create(Secret(metadata=ObjectMeta(name="a", labels={"app": "shop"}), data={"password": b"hunter2"}))
     api_server.patch(Secret, "a", {"data": {"password": "aHVudGVyMw==", "other": "aHVudGVyMw=="}})
@@ -121,8 +138,9 @@ async def test_a_wait_can_be_cancelled_and_a_condition_may_raise(
         await api_server.expect(Node, "a")
     assert scope.cancelled_caught
     api_server.create(config_map("a"))
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError) as caught:
         await api_server.expect(ConfigMap, "a", lambda one: one.data["absent"])
+    assert "ConfigMap default/a at resourceVersion" in caught.value.__notes__[0]
     with pytest.raises(NotFoundError):
         await api_server.expect_absent("nonsenses", "a")
 

@@ -205,6 +205,7 @@ class DirectAPI:
         Raises:
             AssertionError: The object did not meet the condition in time.  The message contains the history of the
                 object, without the values in Secrets.
+            Exception: The condition raised this error, which then has a note with the object.
             NotFoundError: The kind is not served.
         """
         served, key = self._find(kind, name, namespace)
@@ -214,8 +215,13 @@ class DirectAPI:
                 stored = self._storage.get(served.resource, key)
                 if stored is not None:
                     found = convert_like(kind, served, stored)
-                    if condition is None or condition(found):
-                        return found
+                    try:
+                        if condition is None or condition(found):
+                            return found
+                    except Exception as exc:
+                        state = f"{served.info.kind} {key} at resourceVersion {stored.revision}"
+                        exc.add_note(f"raised by the condition {condition!r} of expect() for {state}")
+                        raise
                 await self._storage.wait(served.resource)
         what = "exist" if condition is None else "meet the condition"
         raise self._unmet(served, key, f"did not {what} within {within:g} s")

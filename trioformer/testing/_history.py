@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ._storage._kinds import ServedKind
-from ._storage._storage import Change, Storage, Stored
+from ._storage._storage import Storage, Stored
 
 _STATES: Final = 20
 """The number of changes that are described, the last ones."""
@@ -27,28 +27,13 @@ def describe_history(storage: Storage, served: ServedKind, key: str) -> list[str
     changes = [change for change in storage.changes(served.resource) if change.object.key == key]
     lines = [f"... {len(changes) - _STATES} earlier changes"] if len(changes) > _STATES else []
     for change in changes[-_STATES:]:
-        lines.append(f"{change.type} at resourceVersion {change.revision}{_manager(change)}")
+        by = f" by {change.manager}" if change.manager else ""
+        lines.append(f"{change.type} at resourceVersion {change.revision}{by}")
         lines += [f"    {line}" for line in _limited(_differences(served, change.before, change.object))]
     if not changes and (stored := storage.get(served.resource, key)) is not None:
         lines.append(f"unchanged since resourceVersion {stored.revision}")
         lines += [f"    {line}" for line in _limited(_differences(served, None, stored))]
     return lines or ["it has never existed, or its history is compacted"]
-
-
-def _manager(change: Change) -> str:
-    """Return the manager that wrote, if managers are recorded.  Managers that lost fields have changed, too."""
-    if change.type == "DELETED":
-        return ""
-    known = [] if change.before is None else _managers(change.before)
-    times = {(entry.get("manager"), entry.get("time")) for entry in known}
-    changed = [entry for entry in _managers(change.object) if entry not in known]
-    latest = [entry for entry in changed if (entry.get("manager"), entry.get("time")) not in times] or changed
-    names = dict.fromkeys(str(entry.get("manager")) for entry in latest)
-    return f" by {', '.join(names)}" if names else ""
-
-
-def _managers(stored: Stored) -> list[dict[str, Any]]:
-    return stored.decoded()["metadata"].get("managedFields") or []
 
 
 def _limited(lines: Iterator[str]) -> list[str]:

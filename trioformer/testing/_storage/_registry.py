@@ -213,7 +213,7 @@ class Registry:
         obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
         if dry_run:
             return Stored(key, 0, body_of(obj))
-        stored = self.storage.put(served.resource, key, obj)
+        stored = self.storage.put(served.resource, key, obj, "" if writer is None else writer.manager)
         if served.resource == _custom.DEFINITIONS:
             _custom.update_kinds(self.kinds, obj)
         return stored
@@ -347,7 +347,7 @@ class Registry:
             return Stored(current.key, current.revision, body_of(obj))
         if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
             return self._remove_finalized(served, current, obj)
-        stored = self.storage.put(served.resource, current.key, obj)
+        stored = self.storage.put(served.resource, current.key, obj, "" if writer is None else writer.manager)
         if served.resource == _custom.DEFINITIONS:
             _custom.update_kinds(self.kinds, obj)
         return stored

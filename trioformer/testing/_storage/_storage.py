@@ -68,6 +68,8 @@ class Change:
     """The state before the write, or None."""
     object: Stored
     """The state after the write.  For a deletion, this is the last state with the revision of the deletion."""
+    manager: str = ""
+    """The manager that wrote, whether or not the object has managers, or an empty string if it is unknown."""
 
     @property
     def revision(self) -> int:
@@ -152,8 +154,8 @@ class Storage:
         logs = self._logs.values() if resource is None else [self._log(resource)]
         return sum(len(log.objects) for log in logs)
 
-    def put(self, resource: str, key: str, obj: JSONObject) -> Stored:
-        """Write a new state of an object.
+    def put(self, resource: str, key: str, obj: JSONObject, manager: str = "") -> Stored:
+        """Write a new state of an object, as a manager.
 
         The method sets ``metadata.resourceVersion`` in ``obj``, which the caller must not use afterwards.
         """
@@ -163,7 +165,7 @@ class Storage:
         if before is None:
             log.sorted_keys = None
         log.objects[key] = stored
-        self._record(resource, log, Change("ADDED" if before is None else "MODIFIED", before, stored))
+        self._record(resource, log, Change("ADDED" if before is None else "MODIFIED", before, stored, manager))
         return stored
 
     def remove(self, resource: str, key: str, last: JSONObject) -> Stored:
