@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="PATH",
-        help="create the objects in this file or directory in a new cluster",
+        help="create the objects in this file or directory in a new cluster; may be repeated",
     )
     clusters = serve.add_mutually_exclusive_group()
     clusters.add_argument(
