@@ -33,7 +33,7 @@ async def test_a_value_of_the_wrong_type_in_a_patch_of_a_custom_kind_is_not_vali
                 {"metadata": {"annotations": []}},
                 "array into Go struct field ObjectMeta.annotations of type map",
             ),
-            ({"metadata": "x"}, "string into Go value of type v1.ObjectMeta"),
+            ({"metadata": "x", "kind": "Other"}, "string into Go value of type v1.ObjectMeta"),
             ({"metadata": {"creationTimestamp": "x"}}, 'cannot parse "x" as "2006"'),
             ({"apiVersion": 3}, "number into Go struct field .apiVersion of type string"),
             ({"kind": {}}, "object into Go struct field .kind of type string"),

@@ -116,12 +116,12 @@ def check_types(served: ServedKind, obj: JSONObject, check: FieldCheck | None) -
         problem = f"Object 'Kind' is missing in '{json_text(obj)}'"
     if problem and not is_patch:
         raise bad_request(f"the object provided is unrecognized (must be of type {served.info.kind}): {problem}")
+    if not problem and not served.is_builtin and check is not None:
+        problem = metadata_problem(obj.get("metadata"))
     if not problem and patch is None:
         problem = _kind_problem(served, obj, is_patch=is_patch)
     if not problem and served.is_builtin and (check is not None or served.resource == DEFINITIONS):
         problem = type_problem(served, obj, is_strategic=patch is not None)
-    if not problem and not served.is_builtin and check is not None:
-        problem = metadata_problem(obj.get("metadata"))
     if problem and is_patch:
         patched = dumps(obj).decode() if patch is None else go_text(patch)
         raise invalid("", "", "", [invalid_value("patch", patched, problem)])

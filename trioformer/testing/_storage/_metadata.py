@@ -78,7 +78,7 @@ def check_metadata_change(served: ServedKind, old: JSONObject, new: JSONObject) 
         if new.get(name) not in (None, "", old.get(name))
     ]
     before = frozenset(old.get("finalizers", ()))
-    added = [one for one in new.get("finalizers", ()) if one not in before]
+    added = [one for one in new.get("finalizers") or () if one not in before]
     if is_deleting and added:
         problem = "no new finalizers can be added if the object is being deleted, found new finalizers"
         listed = ", ".join(f'"{one}"' for one in added)

@@ -303,10 +303,11 @@ class Registry:
         check_types(served, new, fields)
         old_metadata, given = old["metadata"], metadata_of(new)
         check_shape(served, new)
-        self._decode(served, new, fields, keeps_nulls=writer is not None and writer.is_applier)
         # In a patch, another uid is a change of an immutable field, and not a conflict.
-        checks_uid = part == "binding" or (fields is not None and fields.verb == "update")
-        self._check_identity(served, current, old_metadata, given, checks_uid=checks_uid)
+        is_applied = writer is not None and writer.is_applier
+        is_patch = is_applied or (fields is not None and fields.verb == "patch")
+        self._decode(served, new, fields, keeps_nulls=is_applied)
+        self._check_identity(served, current, old_metadata, given, checks_uid=not is_patch)
         check_metadata_change(served, old_metadata, given)
         metadata = with_server_fields(given, old_metadata)
         rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
@@ -320,7 +321,6 @@ class Registry:
         if served.resource == _custom.DEFINITIONS and part != "whole":
             status = rest.get("status") or {}
             rest["status"] = _custom.changed_status(rest, status, is_written=part == "status")
-        is_applied = writer is not None and writer.is_applier
         if rest.get("status", ...) is None and not (is_applied and _may_check_null_status(served, part, old, new)):
             del rest["status"]
         if served.is_namespace:
