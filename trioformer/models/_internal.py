@@ -47,6 +47,7 @@ from ._values import TOO_DEEP as TOO_DEEP
 from ._values import camel_case as camel_case
 
 if TYPE_CHECKING:
+    from ._amounts import with_amounts as with_amounts
     from ._decodable import find_undecodable as find_undecodable
     from ._decodable import locate_undecodable as locate_undecodable
     from ._protobuf._fields import type_of_class as type_of_class
@@ -57,19 +58,14 @@ if TYPE_CHECKING:
     from ._protobuf._transcode import list_of as list_of
     from ._protobuf._transcode import message_to_json as message_to_json
     from ._protobuf._transcode import object_of as object_of
-    from ._shapes import Shape as Shape
-    from ._shapes import builtin_shape as builtin_shape
-    from ._shapes import metadata_shape as metadata_shape
-    from ._shapes import with_amounts as with_amounts
 else:  # most programs never need them
-    _SHAPES = ("Shape", "builtin_shape", "metadata_shape", "with_amounts")
     _TRANSCODE = ("event_of", "find_wire_type", "item_of", "list_of", "message_to_json", "object_of")
     _DECODABLE = ("find_undecodable", "locate_undecodable")
     _PLACES = {
         "WireType": "_protobuf._tables",
+        "with_amounts": "_amounts",
         "type_of_class": "_protobuf._fields",
         **dict.fromkeys(_DECODABLE, "_decodable"),
-        **dict.fromkeys(_SHAPES, "_shapes"),
         **dict.fromkeys(_TRANSCODE, "_protobuf._transcode"),
     }
     __getattr__, _ = _names_on_demand(globals(), _PLACES)

@@ -206,7 +206,9 @@ async def test_subresources_are_read_and_served() -> None:
         scale = read(await http.get(path, headers=ALONE))
         assert (scale["kind"], scale["spec"]["replicas"]) == ("Scale", 1)
         scale["spec"]["replicas"] = 3
-        assert read(await http.put(path, content=message(scale), headers=BOTH))["spec"]["replicas"] == 3
+        changed = await http.put(path, content=message(scale), headers=BOTH)
+        assert read(changed)["spec"]["replicas"] == 3
+        assert "warning" not in changed.headers
         assert (await http.get(path)).json()["spec"]["replicas"] == 3
 
         metadata = {"name": "a", "namespace": "default"}

@@ -16,7 +16,7 @@ from ...models._internal import decode, message_to_json
 from .._storage._apply import APPLY, check_options, is_forced, read_config
 from .._storage._bodies import decode_body, decode_yaml
 from .._storage._deletion import DeleteOptions
-from .._storage._field_checks import FieldCheck, check_types
+from .._storage._field_checks import FieldCheck, decode_fields
 from .._storage._go_types import metadata_of
 from .._storage._kinds import SCALE, ServedKind
 from .._storage._parts import PARTS, Part
@@ -24,7 +24,7 @@ from .._storage._patching import Change, read_patch
 from .._storage._registry import Registry, WriteOptions
 from .._storage._status import bad_request, conflict, deleted, not_found, status_error, unknown_format
 from .._storage._storage import JSONObject, Stored, body_of
-from .._storage._tracking import Writer, manager_of
+from .._storage._tracking import Writer
 from . import _subresources
 from ._listing import ListOptions, Page, list_page, minimum_revision
 from ._logs import LogStream, request_log
@@ -91,15 +91,9 @@ class ResourceRequest:
         """Whether the request is a server-side apply."""
         return self.record.verb == "patch" and self.content_type == APPLY
 
-    @property
-    def writer(self) -> Writer:
-        """The field manager of the request."""
-        name = self.record.query.get("fieldManager") or manager_of(self.record.user_agent)
-        return Writer(name, self.record.subresource or "")
-
     def options(self, fields: FieldCheck | None = None) -> WriteOptions:
         """Return the arguments for a write."""
-        writer = attrs.evolve(self.writer, is_applier=self.is_apply)
+        writer = Writer(self.record.manager, self.record.subresource or "", is_applier=self.is_apply)
         return {"dry_run": self.dry_run, "writer": writer, "fields": fields}
 
     def check_options(self) -> None:
@@ -256,12 +250,12 @@ class Resources:
             case "update" if has_object:
                 fields = request.field_check()
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
-                check_types(served, obj, fields)
-                self._registry.check_location(served, request.namespace, request.name, metadata_of(obj))
-                is_missing = not self._registry.has(served, request.namespace, request.name)
-                if is_missing and request.part == "main" and served.is_created_by_updates:
-                    _forget_version(served, request, metadata_of(obj))
-                    return self._create(request, served, rendering, obj, request.options(fields))
+                if not self._registry.has(served, request.namespace, request.name):
+                    metadata = decode_fields(served, obj, fields)
+                    self._registry.check_location(served, request.namespace, request.name, metadata)
+                    if request.part == "main" and served.is_created_by_updates:
+                        _forget_version(served, request, metadata)
+                        return self._create(request, served, rendering, obj, request.options(fields))
                 return self._update(request, served, rendering, lambda _: obj, request.options(fields))
             case "patch" if has_object and request.is_apply:
                 return self._apply(request, served, rendering)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import SelectorError
-from .._storage._field_checks import FieldCheck, check_types, decode_fields
+from .._storage._field_checks import FieldCheck, decode_fields
 from .._storage._field_errors import invalid_value
 from .._storage._go_types import metadata_of
 from .._storage._kinds import SCALE, ServedKind
@@ -91,9 +91,7 @@ def rescale(
     current = registry.get(served, namespace, name)
     obj = current.decoded()
     scale = change(_scale(served, obj, value_at(obj, *_replicas_path(served))))
-    check_types(SCALE, scale, fields)
-    decode_fields(SCALE, scale, fields)
-    metadata = metadata_of(scale)
+    metadata = decode_fields(SCALE, scale, fields)
     registry.check_location(served, namespace, name, metadata)
     replicas = value_at(scale, "spec", "replicas") or 0
     if replicas < 0 and served.is_builtin:

@@ -18,13 +18,14 @@ from typing import Any, Final, final
 
 import attrs
 
-from ...models._internal import Shape, builtin_shape, dumps, metadata_shape
+from ...models._internal import dumps
+from . import _go_types
 from ._definitions import DEFINITIONS, set_definition_defaults
 from ._field_errors import invalid_value, json_text, shown
 from ._field_types import builtin_type
 from ._go_formats import go_text
-from ._go_types import json_type, metadata_problem, type_problem
 from ._kinds import ServedKind
+from ._metadata import check_shape
 from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
 from ._status import APIStatusError, bad_request, invalid
 from ._storage import JSONObject
@@ -100,33 +101,88 @@ class FieldCheck:
         raise undecodable(served, text)
 
 
-def check_types(served: ServedKind, obj: JSONObject, check: FieldCheck | None) -> None:
-    """Reject an object of another kind, or with a value that does not have the type of its field (400 or 422).
+def undecodable(served: ServedKind, problem: str) -> APIStatusError:
+    """Return a 400 error for an object that cannot be decoded as its kind."""
+    info = served.info
+    return bad_request(f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: {problem}')
 
-    Without a check, as in the direct API, only the fields of definitions are checked.
+
+def decode_fields(
+    served: ServedKind, obj: JSONObject, check: FieldCheck | None = None, *, keeps_nulls: bool = False
+) -> JSONObject:
+    """Check an object's kind and types, remove its unknown fields, and set the defaults of a custom kind.
+
+    Without a check, as in the direct API, only the types in the metadata and in definitions are checked.
+
+    Args:
+        served: The kind.
+        obj: The object, which is modified.
+        check: The check that collects the removed fields, or None to ignore them.
+        keeps_nulls: Whether to keep null fields of a custom kind, as for a server-side apply.
+
+    Returns:
+        The metadata.
+
+    Raises:
+        APIStatusError: The object has another kind, a value has the wrong type, or the object has an unknown or
+            duplicate field and the request asks for strict validation (400 or 422).
     """
-    patch = None if check is None else check.strategic
-    is_patch = check is not None and check.verb == "patch"
-    problem = ""
-    for name in ("kind", "apiVersion"):
-        if not isinstance(given := obj.get(name), str | None):
-            what = f"json: cannot unmarshal {json_type(given)} into Go struct field .{name} of type string"
-            problem = f"couldn't get version/kind; json parse error: {what}"
-    if is_patch and not served.is_builtin and obj.get("kind") in (None, ""):
-        problem = f"Object 'Kind' is missing in '{json_text(obj)}'"
-    if problem and not is_patch:
-        raise bad_request(f"the object provided is unrecognized (must be of type {served.info.kind}): {problem}")
-    if not problem and not served.is_builtin and check is not None:
-        problem = metadata_problem(obj.get("metadata"))
-    if not problem and patch is None:
-        problem = _kind_problem(served, obj, is_patch=is_patch)
-    if not problem and served.is_builtin and (check is not None or served.resource == DEFINITIONS):
-        problem = type_problem(served, obj, is_strategic=patch is not None)
-    if problem and is_patch:
-        patched = dumps(obj).decode() if patch is None else go_text(patch)
+    strange: list[str] = []
+    if problem := _problem(served, obj, check, strange):
+        if check is None or check.verb != "patch":
+            raise undecodable(served, problem)
+        patched = dumps(obj).decode() if check.strategic is None else go_text(check.strategic)
         raise invalid("", "", "", [invalid_value("patch", patched, problem)])
-    if problem:
-        raise undecodable(served, problem)
+    metadata = _go_types.metadata_of(obj)
+    check_shape(served, obj)
+    is_strict_patch = check is not None and check.verb == "patch" and check.directive == "Strict"
+    original = json.loads(dumps(obj)) if is_strict_patch else None
+    on_unknown = check.on_unknown if check is not None else _ignore
+    if served.wire_type is not None and strange:
+        _go_types.remove_unknown(obj, served.wire_type, "", on_unknown)
+    if served.resource == DEFINITIONS:
+        set_definition_defaults(obj)
+    elif served.resource == "secrets":
+        _encode_texts(obj)
+    elif not served.is_builtin:
+        _go_types.remove_unknown_metadata(metadata, "metadata", on_unknown)
+        if served.schema is not None:
+            _decode_custom(served, obj, served.schema, on_unknown, keeps_nulls=keeps_nulls)
+    if check is not None:
+        check.report(served, obj, original)
+    return metadata
+
+
+def _problem(served: ServedKind, obj: JSONObject, check: FieldCheck | None, strange: list[str]) -> str:
+    """Return the decoder's message for an object of another kind or with a value of the wrong type, or an empty string.
+
+    The names of unknown fields and of null fields are added to ``strange``.
+
+    Raises:
+        APIStatusError: The object has another kind (400 or 422).
+    """
+    is_patch = check is not None and check.verb == "patch"
+    is_strategic = check is not None and check.strategic is not None
+    for name in ("apiVersion", "kind"):
+        if not isinstance(given := obj.get(name), str | None):
+            what = f"json: cannot unmarshal {_go_types.json_type(given)} into Go struct field .{name} of type string"
+            problem = f"couldn't get version/kind; json parse error: {what}"
+            if is_patch:
+                return problem
+            raise bad_request(f"the object provided is unrecognized (must be of type {served.info.kind}): {problem}")
+    if not served.is_builtin:
+        if is_patch and not obj.get("kind"):
+            return f"Object 'Kind' is missing in '{json_text(obj)}'"
+        if check is not None and (problem := _go_types.metadata_problem(obj.get("metadata"))):
+            return problem
+    if not is_strategic and (problem := _kind_problem(served, obj, is_patch=is_patch)):
+        return problem
+    if served.wire_type is None:
+        return ""
+    message = _go_types.unconverted if is_strategic else _go_types.undecoded
+    if check is None and served.resource != DEFINITIONS:
+        message = _go_types.ignored
+    return _go_types.find_problem(obj, served.wire_type, message, strange)
 
 
 def _kind_problem(served: ServedKind, obj: JSONObject, *, is_patch: bool) -> str:
@@ -160,47 +216,6 @@ def _kind_problem(served: ServedKind, obj: JSONObject, *, is_patch: bool) -> str
     raise bad_request(f'{kind} in version "{shown_version}" cannot be handled as a {info.kind}: {into}')
 
 
-def undecodable(served: ServedKind, problem: str) -> APIStatusError:
-    """Return a 400 error for an object that cannot be decoded as its kind."""
-    info = served.info
-    return bad_request(f'{info.kind} in version "{info.version}" cannot be handled as a {info.kind}: {problem}')
-
-
-def decode_fields(
-    served: ServedKind, obj: JSONObject, check: FieldCheck | None = None, *, keeps_nulls: bool = False
-) -> None:
-    """Remove unknown fields from an object, and set the defaults of a custom kind.
-
-    The caller must have checked the metadata.
-
-    Args:
-        served: The kind.
-        obj: The object, which is modified.
-        check: The check that collects the removed fields, or None to ignore them.
-        keeps_nulls: Whether to keep null fields of a custom kind, as for a server-side apply.
-
-    Raises:
-        APIStatusError: The object has an unknown or duplicate field, and the request asks for strict validation (400
-            or 422).
-    """
-    is_strict_patch = check is not None and check.verb == "patch" and check.directive == "Strict"
-    original = json.loads(dumps(obj)) if is_strict_patch else None
-    on_unknown = check.on_unknown if check is not None else _ignore
-    if served.is_builtin:
-        if (shape := builtin_shape(served.info.api_version, served.info.kind)) is not None:
-            _remove_unknown(obj, shape, "", on_unknown)
-        if served.resource == DEFINITIONS:
-            set_definition_defaults(obj)
-        elif served.resource == "secrets":
-            _encode_texts(obj)
-    else:
-        _remove_unknown(obj.get("metadata"), metadata_shape(), "metadata", on_unknown)
-        if served.schema is not None:
-            _decode_custom(served, obj, served.schema, on_unknown, keeps_nulls=keeps_nulls)
-    if check is not None:
-        check.report(served, obj, original)
-
-
 def _encode_texts(secret: JSONObject) -> None:
     """Move the ``stringData`` of a Secret into its ``data``, as kube-apiserver does."""
     texts, data = secret.get("stringData"), secret.get("data") or {}
@@ -229,55 +244,10 @@ def _decode_custom(
             text = embedded.get(name, "")
             if not isinstance(text, str):
                 raise undecodable(served, f"{path}.{name}: Invalid value: {shown(text)}: must be a string")
-        if problem := metadata_problem(embedded.get("metadata")):
+        if problem := _go_types.metadata_problem(embedded.get("metadata")):
             raise undecodable(served, f"{path}.metadata: {problem}")
-        _remove_unknown(embedded.get("metadata"), metadata_shape(), f"{path}.metadata", on_unknown)
+        _go_types.remove_unknown_metadata(embedded.get("metadata"), f"{path}.metadata", on_unknown)
     set_defaults(obj, schema)
-
-
-def _fits(value: JSONObject, shape: Shape) -> bool:
-    """Return whether an object has only known members and no nulls, as most objects do."""
-    if not value.keys() <= shape.names or None in value.values():
-        return False
-    for name in value.keys() & shape.below:
-        member = value[name]
-        below: Iterable[Any]
-        if name in shape.parts:
-            part, below = shape.parts[name], (member,)
-        elif name in shape.lists:
-            part, below = shape.lists[name], member if isinstance(member, list) else ()
-        else:
-            part, below = shape.maps[name], member.values() if isinstance(member, dict) else ()
-        for one in below:
-            if one is None or (isinstance(one, dict) and not _fits(one, part)):
-                return False
-    return True
-
-
-def _remove_unknown(value: Any, shape: Shape, path: str, on_unknown: Callable[[str], None]) -> None:
-    """Remove null members, and all members that are not in the Go struct."""
-    if not isinstance(value, dict) or _fits(value, shape):
-        return
-    gone: list[str] = []
-    for name, member in value.items():
-        where = f"{path}.{name}" if path else name
-        if name not in shape.names:
-            on_unknown(where)
-            gone.append(name)
-        elif member is None:
-            if name not in shape.any:
-                gone.append(name)
-        elif name in shape.parts:
-            _remove_unknown(member, shape.parts[name], where, on_unknown)
-        elif name in shape.lists and isinstance(member, list):
-            member[:] = [{} if item is None else item for item in member]
-            for i, item in enumerate(member):
-                _remove_unknown(item, shape.lists[name], f"{where}[{i}]", on_unknown)
-        elif name in shape.maps and isinstance(member, dict):
-            for key, item in member.items():
-                _remove_unknown(item, shape.maps[name], f"{where}.{key}", on_unknown)
-    for name in gone:
-        del value[name]
 
 
 # --- duplicates -------------------------------------------------------------------------------------------------------

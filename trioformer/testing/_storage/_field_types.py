@@ -20,7 +20,7 @@ Source: kube-openapi ``pkg/schemaconv``, structured-merge-diff ``schema/elements
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final
 
@@ -86,7 +86,7 @@ class ListType:
     patch_key: str | None = None
     """The key for strategic merge patches; empty for a set, None for a list that is replaced."""
 
-    @property
+    @cached_property
     def item(self) -> FieldType:
         """The type of the items."""
         return self._item()
@@ -105,7 +105,7 @@ class MapType:
     implied: Mapping[str, object] = attrs.field(factory=dict)
     """The fields that Go always encodes, with the value that Go uses for a missing field."""
 
-    @property
+    @cached_property
     def element(self) -> FieldType | None:
         """The type of undeclared fields, or None if these are not allowed."""
         return None if self._element is None else self._element()
@@ -125,7 +125,7 @@ class Field:
     default: object = MISSING
     """The default of the field, which is also used if the field is a missing key of an item."""
 
-    @property
+    @cached_property
     def type(self) -> FieldType:
         """Its type."""
         return self._type()

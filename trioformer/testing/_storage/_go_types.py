@@ -1,4 +1,4 @@
-"""The check that the values in an object of a built-in kind have the JSON types of their fields.
+"""The decoding of objects as Go structs: the types of the values, and the removal of unknown fields.
 
 The types are those of the table of protobuf types.  The names of Go types that do not follow from it are in
 ``_go_types.txt``, which ``models/_generate/protobuf`` writes.
@@ -20,11 +20,11 @@ from typing import Any, Final, TypeAlias, final
 
 from ...errors import DecodeError
 from ...models import Quantity
-from ...models._internal import WireType, find_wire_type
+from ...models._internal import WireType, builtin_resources, find_wire_type
 from ._defaults import has_objects, set_go_form
 from ._field_errors import number_text
 from ._go_times import time_problem
-from ._kinds import ServedKind
+from ._kinds import SCALE
 from ._status import bad_request
 from ._storage import JSONObject
 
@@ -43,7 +43,11 @@ _SCALARS: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "B": ("v1.JSONSchemaPropsOrBool", (dict, bool)),
     "F": ("v1.JSON", (dict, list, str, int, float, bool)),
 }
-"""The Go type and the Python types of a scalar, by the letter of its kind.  Values of other kinds are not checked."""
+"""The Go type and the Python types of a scalar, by the letter of its kind."""
+_UNCHECKED: Final[tuple[str, tuple[type, ...]]] = ("", ())
+"""The entry for all other kinds, whose values are not checked."""
+_NULLABLE: Final = frozenset("RFAB")
+"""The kinds of the fields that may contain any JSON, including null."""
 _CONTAINERS: Final[dict[str, tuple[str, type | None, str]]] = {
     "[": ("[]", list, "slice"),
     "{": ("map[string]", dict, "map"),
@@ -61,22 +65,34 @@ _QUANTITY_PROBLEM: Final = "quantities must match the regular expression '^([+-]
 class _Field:
     """A field of a Go struct."""
 
-    __slots__ = ("below", "classes", "container", "go", "item", "kind", "limit", "path", "shape")
+    __slots__ = (
+        "below",
+        "classes",
+        "container",
+        "go",
+        "is_nullable",
+        "item",
+        "kind",
+        "limit",
+        "path",
+        "shape",
+        "struct",
+    )
 
     def __init__(self, path: str, field: Any, owner: WireType, go: str | None) -> None:
         self.path = path
         """The names of the inlined structs, and of the field."""
         self.kind = field.element
-        self.below: WireType | None = None
+        self.is_nullable = field.kind in _NULLABLE
+        self.struct = owner.type_of(field.element) if has_objects(field.element) else None
+        self.below = owner if field.element in ("A", "B") else self.struct
+        """The type of the objects whose fields are checked.  Those in a schema may be schemas."""
         self.classes: tuple[type, ...] = (dict,)
-        if has_objects(field.element):
-            self.below = owner.type_of(field.element)
-            item = f"{self.below.module.rpartition('_')[2]}.{self.below.name}"
+        if self.struct is not None:
+            item = f"{self.struct.module.rpartition('_')[2]}.{self.struct.name}"
         else:
-            item, self.classes = _SCALARS[field.element]
-        if field.element in ("A", "B"):  # a schema in a schema
-            self.below = owner
-        prefix, self.container, self.shape = _CONTAINERS[field.shape]
+            item, self.classes = _SCALARS.get(field.element, _UNCHECKED)
+        prefix, self.container, self.shape = _CONTAINERS[field.shape if self.classes else ""]
         self.go = go or prefix + item
         """The Go type of the value."""
         self.item = (self.go.partition("]")[2] or item) if prefix else self.go
@@ -92,7 +108,7 @@ class _Field:
     def is_wrong(self, item: Any) -> bool:
         """Return whether the value, or an item of the value, does not fit the type."""
         if type(item) not in self.classes:
-            return item is not None
+            return item is not None and bool(self.classes)
         if self.limit is not None and type(item) is int:
             return not -self.limit <= item < self.limit
         if self.kind in ("T", "U"):
@@ -122,17 +138,20 @@ def _illegal_base64(text: str) -> str:
     return f"illegal base64 data at input byte {illegal.start() if illegal else len(text) // 4 * 4}"
 
 
-_Message: TypeAlias = Callable[[Any, _Field, str, str], str]
+Message: TypeAlias = Callable[[Any, _Field, str, str], str]
 """A function that returns the message for a value, its field, its shape, and the path with the Go type."""
 
 
-def type_problem(served: ServedKind, obj: JSONObject, *, is_strategic: bool = False) -> str:
-    """Return the decoder's message for the first value of the wrong type in an object, or an empty string.
+@functools.cache
+def _meta_type(name: str) -> WireType:
+    type_ = find_wire_type("v1", name)
+    assert type_ is not None
+    return type_
 
-    ``is_strategic`` is true for the result of a strategic merge patch.
-    """
-    message = _unconverted if is_strategic else _undecoded
-    return "" if served.wire_type is None else _find(obj, served.wire_type, "", message)
+
+def remove_unknown_metadata(metadata: Any, path: str, on_unknown: Callable[[str], None]) -> None:
+    """Remove from metadata null members, and all members that are not fields of ``metav1.ObjectMeta``."""
+    remove_unknown(metadata, _meta_type("ObjectMeta"), path, on_unknown)
 
 
 def check_delete_options(body: Mapping[str, Any]) -> None:
@@ -141,8 +160,7 @@ def check_delete_options(body: Mapping[str, Any]) -> None:
     Raises:
         APIStatusError: A value has the wrong type (400).
     """
-    type_ = find_wire_type("v1", "DeleteOptions")
-    if type_ is not None and (problem := _find(body, type_, "", _undecoded)):
+    if problem := find_problem(body, _meta_type("DeleteOptions"), undecoded, []):
         raise bad_request(problem)
 
 
@@ -157,33 +175,73 @@ def metadata_of(obj: JSONObject) -> JSONObject:
 
 def metadata_problem(metadata: object) -> str:
     """Return the reason why a value is not a ``metav1.ObjectMeta``, or bring the value into Go's form."""
-    type_ = find_wire_type("v1", "ObjectMeta")
-    if metadata is None or type_ is None:
+    if metadata is None:
         return ""
     if not isinstance(metadata, dict):
         return f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta"
-    if problem := _find(metadata, type_, "", _undecoded):
+    if problem := find_problem(metadata, _meta_type("ObjectMeta"), undecoded, []):
         return problem
-    set_go_form(metadata, type_)
+    set_go_form(metadata, _meta_type("ObjectMeta"))
     return ""
 
 
-def _find(obj: Mapping[str, Any], type_: WireType, path: str, message: _Message) -> str:
+def find_problem(obj: Mapping[str, Any], type_: WireType, message: Message, strange: list[str], path: str = "") -> str:
+    """Return the message for the first value of the wrong type in an object, or an empty string.
+
+    The names of unknown fields and of null fields are added to ``strange``.
+    """
     fields = _fields(type_)
     for name, value in obj.items():
         field = fields.get(name)
         if field is None or value is None:
+            strange.append(name)
             continue
+        problem = ""
         if field.container is not None and type(value) is not field.container:
-            return message(value, field, field.shape, f"{type_.name}.{path}{field.path} of type {field.go}")
-        for item in _items(value) if field.container is not None else (value,):
-            if field.is_wrong(item):
-                return message(item, field, "", f"{type_.name}.{path}{field.path} of type {field.item}")
-            if field.below is not None and isinstance(item, dict):
-                problem = _find(item, field.below, f"{path}{field.path}.", message)
+            problem = message(value, field, field.shape, f"{type_.name}.{path}{field.path} of type {field.go}")
+        else:
+            for item in _items(value) if field.container is not None else (value,):
+                if item is None:
+                    strange.append(name)
+                elif field.is_wrong(item):
+                    problem = message(item, field, "", f"{type_.name}.{path}{field.path} of type {field.item}")
+                elif field.below is not None and isinstance(item, dict):
+                    problem = find_problem(item, field.below, message, strange, f"{path}{field.path}.")
                 if problem:
-                    return problem
+                    break
+        if problem:
+            return problem
     return ""
+
+
+def remove_unknown(value: Any, type_: WireType, path: str, on_unknown: Callable[[str], None]) -> None:
+    """Remove from an object, which is modified in place, null members and all members that its Go struct lacks."""
+    if not isinstance(value, dict):
+        return
+    fields = _fields(type_)
+    gone: list[str] = []
+    for name, member in value.items():
+        where = f"{path}.{name}" if path else name
+        field = fields.get(name)
+        if field is None:
+            on_unknown(where)
+            gone.append(name)
+        elif member is None:
+            if not field.is_nullable:
+                gone.append(name)
+        elif field.struct is None:
+            continue
+        elif field.container is None:
+            remove_unknown(member, field.struct, where, on_unknown)
+        elif isinstance(member, list):
+            member[:] = [{} if item is None else item for item in member]
+            for i, item in enumerate(member):
+                remove_unknown(item, field.struct, f"{where}[{i}]", on_unknown)
+        elif isinstance(member, dict):
+            for key, item in member.items():
+                remove_unknown(item, field.struct, f"{where}.{key}", on_unknown)
+    for name in gone:
+        del value[name]
 
 
 def _items(value: Any) -> Iterable[Any]:
@@ -195,7 +253,12 @@ def json_type(value: object) -> str:
     return _JSON_TYPES.get(type(value), "number")
 
 
-def _undecoded(value: Any, field: _Field, shape: str, where: str) -> str:
+def ignored(value: Any, field: _Field, shape: str, where: str) -> str:
+    """Ignore a value of the wrong type."""
+    return ""
+
+
+def undecoded(value: Any, field: _Field, shape: str, where: str) -> str:
     """Return the message of the decoder for JSON."""
     if field.kind == "Q" and not shape:
         return _QUANTITY_PROBLEM
@@ -209,7 +272,7 @@ def _undecoded(value: Any, field: _Field, shape: str, where: str) -> str:
     return f"json: cannot unmarshal {what} into Go struct field {where}"
 
 
-def _unconverted(value: Any, field: _Field, shape: str, where: str) -> str:
+def unconverted(value: Any, field: _Field, shape: str, where: str) -> str:
     """Return the message of the converter for unstructured objects."""
     found = _GO_TYPES.get(type(value), "float64")
     if field.kind == "y" and not shape and isinstance(value, str):
@@ -237,15 +300,23 @@ def _go_types() -> dict[str, dict[str, str]]:
     return {name: dict(field.split("=", 1) for field in fields) for name, *fields in named}
 
 
+_TYPE_META: Final = WireType("meta_v1", "TypeMeta", "1?kind s,2?apiVersion s")  # which the table leaves out
+
+
+def _is_kind(type_: WireType) -> bool:
+    kinds = (info for info in (SCALE.info, *builtin_resources()) if info.kind == type_.name)
+    return any(find_wire_type(info.api_version, info.kind) is type_ for info in kinds)
+
+
 @functools.cache
 def _fields(type_: WireType) -> dict[str, _Field]:
     names = _go_types().get(f"{type_.module}.{type_.name}", {})
-    fields = {}
+    fields = dict(_fields(_TYPE_META)) if _is_kind(type_) else {}
     for field in type_.fields.values():
         if field.is_inline:
             inlined = type_.type_of(field.element)
             for name, one in _fields(inlined).items():
                 fields[name] = one.within(inlined.name)
-        elif has_objects(field.element) or field.element in _SCALARS:
+        else:
             fields[field.json] = _Field(field.json, field, type_, names.get(field.json))
     return fields

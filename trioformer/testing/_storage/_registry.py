@@ -23,13 +23,11 @@ from ._bootstrap import bootstrap_objects
 from ._clock import Clock, timestamp
 from ._defaults import new_object, set_builtin_defaults
 from ._deletion import BACKGROUND, DeleteOptions, Deletion, finalizers_after
-from ._field_checks import FieldCheck, check_types, decode_fields
+from ._field_checks import FieldCheck, decode_fields
 from ._field_errors import invalid_value
-from ._go_types import metadata_of
 from ._kinds import Kinds, ServedKind
 from ._metadata import (
     check_metadata_change,
-    check_shape,
     json_equal,
     ordered,
     stored_numbers,
@@ -231,18 +229,18 @@ class Registry:
 
         Unknown fields are removed, and ``fields`` collects them.
         """
-        check_types(served, obj, fields)
-        given = metadata_of(obj)
-        check_shape(served, obj)
-        self._decode(served, obj, fields, keeps_nulls=keeps_nulls)
+        given = self._decode(served, obj, fields, keeps_nulls=keeps_nulls)
         self.check_namespace(served, namespace, given)
         return given
 
-    def _decode(self, served: ServedKind, obj: JSONObject, fields: FieldCheck | None, *, keeps_nulls: bool) -> None:
-        """Remove unknown fields, and set defaults."""
-        decode_fields(served, obj, fields, keeps_nulls=keeps_nulls)
+    def _decode(
+        self, served: ServedKind, obj: JSONObject, fields: FieldCheck | None, *, keeps_nulls: bool
+    ) -> JSONObject:
+        """Check the kind and the types of the fields, remove unknown fields, set defaults, and return the metadata."""
+        metadata = decode_fields(served, obj, fields, keeps_nulls=keeps_nulls)
         if served.is_builtin and self.sets_defaults:
             set_builtin_defaults(served, obj)
+        return metadata
 
     def new_uid(self) -> str:
         """Return a new uid.  The sequence of uids is the same in every run."""
@@ -300,13 +298,10 @@ class Registry:
         old = served.from_stored(current.decoded())
         named = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         new = change({**named, **served.from_stored(current.decoded())})
-        check_types(served, new, fields)
-        old_metadata, given = old["metadata"], metadata_of(new)
-        check_shape(served, new)
         # In a patch, another uid is a change of an immutable field, and not a conflict.
         is_applied = writer is not None and writer.is_applier
         is_patch = is_applied or (fields is not None and fields.verb == "patch")
-        self._decode(served, new, fields, keeps_nulls=is_applied)
+        old_metadata, given = old["metadata"], self._decode(served, new, fields, keeps_nulls=is_applied)
         self._check_identity(served, current, old_metadata, given, checks_uid=not is_patch)
         check_metadata_change(served, old_metadata, given)
         metadata = with_server_fields(given, old_metadata)

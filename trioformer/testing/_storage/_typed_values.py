@@ -188,7 +188,7 @@ def _compare(of: FieldType, old: object, new: object, into: Comparison, element:
         _add(into.added, element, node(*_whole(of, new)))
         return
     as_old, as_new = of.of(old), of.of(new)
-    for kind in [as_new] if as_old.is_same(as_new) else [as_old, as_new]:
+    for kind in (as_new,) if as_old is as_new or as_old.is_same(as_new) else (as_old, as_new):
         if kind.map is not None:
             if kind.map.is_atomic or not ((isinstance(old, dict) and old) or (isinstance(new, dict) and new)):
                 _compare_leaf(old, new, into, element)
@@ -203,9 +203,16 @@ def _compare(of: FieldType, old: object, new: object, into: Comparison, element:
                 _compare_lists(kind.items, old, new, into, element)
 
 
+def _present(of: MapType, value: object) -> dict[str, Any]:
+    """Return the fields of an object, including those that Go always encodes."""
+    if not isinstance(value, dict):
+        return {}
+    return {**of.implied, **value} if of.implied else value
+
+
 def _is_copy(one: object, other: object) -> bool:
     """Return whether two values are equal and have the same order of members, as is true of most parts of an update."""
-    return one == other and dumps(one) == dumps(other)  # in Python, 1 equals True
+    return one == other and (type(one) is str or dumps(one) == dumps(other))  # in Python, 1 equals True
 
 
 def _compare_leaf(old: object, new: object, into: Comparison, element: str) -> None:
@@ -232,12 +239,11 @@ def _add(to: FieldSet, element: str, child: FieldSet | None) -> None:
 
 
 def _compare_maps(of: MapType, old: object, new: object, into: Comparison, element: str) -> None:
-    before = {**of.implied, **old} if isinstance(old, dict) else {}
-    after = {**of.implied, **new} if isinstance(new, dict) else {}
+    before, after = _present(of, old), _present(of, new)
     inner = Comparison()
     for name, value in after.items():
         previous = before.get(name, MISSING)
-        if previous is not value and not (isinstance(value, dict | list) and _is_copy(previous, value)):
+        if previous is MISSING or (previous is not value and not _is_copy(previous, value)):
             _compare(of.member(name), previous, value, inner, f"f:{name}")
     for name, value in before.items():
         if name not in after:
@@ -280,7 +286,7 @@ def _whole(of: FieldType, value: object) -> tuple[bool, FieldSet]:
     result: FieldSet = {}
     if of.map is not None:
         if not of.map.is_atomic and isinstance(value, dict):
-            for name, member in ({**of.map.implied, **value} if of.map.implied else value).items():
+            for name, member in _present(of.map, value).items():
                 result[f"f:{name}"] = node(*_whole(of.map.member(name), member)) or MEMBER
     elif of.items is not None and of.scalar is None and not of.items.is_atomic and isinstance(value, list):
         for element, items in _by_element(of.items, value).items():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trioformer.models import Model
-from trioformer.models._shapes import with_amounts
+from trioformer.models._amounts import with_amounts
 from trioformer.models.autoscaling_v2 import HorizontalPodAutoscaler
 from trioformer.models.core_v1 import ConfigMap, Pod
 
