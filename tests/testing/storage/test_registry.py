@@ -29,6 +29,13 @@ async def test_a_new_object_has_metadata_in_the_order_of_kube_apiserver(autojump
     assert response.text.startswith('{"kind":"Pod","apiVersion":"v1","metadata":{')
 
 
+async def test_nulls_in_maps_of_strings_become_empty_strings() -> None:
+    body = {"metadata": {"name": "a", "labels": {"app": None}}, "data": {"key": None}}
+    async with running(APIServer()) as http:
+        made = (await http.post("/api/v1/namespaces/default/configmaps", json=body)).json()
+    assert (made["metadata"]["labels"], made["data"]) == ({"app": ""}, {"key": ""})
+
+
 def test_time_is_real_outside_of_a_mock_clock() -> None:
     assert wall_clock() > EPOCH
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Iterator
 from typing import Any, Final, final
 
 __all__ = ["WireField", "WireType", "find_type"]
@@ -69,6 +70,15 @@ class WireType:
         self.fields: dict[int, WireField] = {
             int(each[1]): WireField(int(each[1]), each[3], each[4], omits_empty=bool(each[2])) for each in found if each
         }
+
+    def members(self, path: str = "") -> Iterator[tuple[str, WireType, WireField]]:
+        """Yield the fields of the JSON object, each after its path in Go and the type that declares it."""
+        for field in self.fields.values():
+            if field.is_inline:
+                inlined = self.type_of(field.element)
+                yield from inlined.members(f"{path}{inlined.name}.")
+            else:
+                yield f"{path}{field.json}", self, field
 
     def inlined(self, number: int) -> WireType:
         """Return the type of an inlined field."""

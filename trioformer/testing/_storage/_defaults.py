@@ -4,8 +4,8 @@
   Each line has a type, such as ``core_v1.Container``, and its defaults.  The path of a type in one kind, such as
   ``core_v1.Pod.spec``, replaces the line of the type there.
 - The functions in ``_default_rules.py`` set the others.
-- As in Go, empty optional fields are removed, absent fields without ``omitempty`` are set to their zero values, as are
-  nulls in lists and maps, quantities have their canonical form, and times are in UTC.
+- As in Go, empty optional fields are removed, absent fields without ``omitempty`` are set to their zero values,
+  quantities have their canonical form, and times are in UTC.
 
 The types of the fields are those of the table of protobuf types.
 """
@@ -27,7 +27,7 @@ from ._go_times import utc_time
 from ._kinds import ServedKind
 from ._storage import JSONObject
 
-_ZEROS: Final[dict[str, Any]] = {"s": "", "b": False, "i": 0, "d": 0, "e": 0, "D": "0s", "Q": "0", "I": 0}
+ZEROS: Final[dict[str, Any]] = {"s": "", "b": False, "i": 0, "d": 0, "e": 0, "D": "0s", "Q": "0", "I": 0}
 """The values of absent fields without ``omitempty``, by the letter of their kind.  Other kinds are null in JSON."""
 _OMITTED: Final = frozenset("sbideyQ")
 _LEAVES: Final = frozenset("sbideyTUDFQIRABC")
@@ -101,7 +101,7 @@ class _Child(NamedTuple):
 class _Plan:
     """The changes to an object of one type."""
 
-    __slots__ = ("amounts", "children", "copied", "defaults", "empties", "rules", "scalars", "times")
+    __slots__ = ("amounts", "children", "copied", "defaults", "empties", "rules", "times")
 
     def __init__(self) -> None:
         self.defaults: list[tuple[str, Any]] = []
@@ -114,8 +114,6 @@ class _Plan:
         """The quantities, and the maps of quantities."""
         self.children: dict[str, _Child] = {}
         self.rules: list[Any] = []
-        self.scalars: list[tuple[str, Any]] = []
-        """The lists and maps of scalars, with the zero values of their items."""
         self.times: list[tuple[str, bool]] = []
         """The times, and whether they have microseconds."""
 
@@ -139,8 +137,6 @@ class _Plan:
                 self.amounts.append(field.json)
             if field.element.removeprefix("*") in ("T", "U"):
                 self.times.append((field.json, field.element.endswith("U")))
-            if field.shape and (zero := "" if field.element == "y" else _ZEROS.get(field.element)) is not None:
-                self.scalars.append((field.json, zero))
             default = defaults.get(field.json)
             is_pointer = kind.startswith("*")
             if default is None and is_object and not (field.omits_empty or field.shape or is_pointer):
@@ -150,7 +146,7 @@ class _Plan:
             elif default is not None:
                 self.defaults.append((field.json, default))
             elif not field.omits_empty:
-                self.defaults.append((field.json, None if field.shape else _ZEROS.get(kind)))
+                self.defaults.append((field.json, None if field.shape else ZEROS.get(kind)))
             is_kept = is_pointer if default is not None else kind not in _OMITTED
             if field.shape or isinstance(default, list | dict) or not is_kept:
                 self.empties.add(field.json)
@@ -168,7 +164,12 @@ def _fill(value: JSONObject, plan: _Plan) -> None:
     for rule in plan.rules:
         with _WRONG_TYPES_IGNORED:
             rule(value)
-    _set_go_form(value, plan)
+    for name in plan.amounts:
+        if name in value:
+            value[name] = _canonical_amounts(value[name])
+    for name, is_micro in plan.times:
+        if isinstance(text := value.get(name), str):
+            value[name] = utc_time(text, is_micro=is_micro)
     gone: list[str] = []
     for name, member in value.items():
         if not member and name in plan.empties:
@@ -182,26 +183,6 @@ def _fill(value: JSONObject, plan: _Plan) -> None:
     for name, copy in plan.copied.items():
         if name not in value:
             value[name] = copy()
-
-
-def set_go_form(value: JSONObject, type_: WireType) -> None:
-    """Bring the scalars of an object of a type into Go's form."""
-    _set_go_form(value, _plan(type_, ""))
-
-
-def _set_go_form(value: JSONObject, plan: _Plan) -> None:
-    for name, zero in plan.scalars:
-        members = value.get(name)
-        if isinstance(members, dict) and None in members.values():
-            value[name] = {key: zero if one is None else one for key, one in members.items()}
-        elif isinstance(members, list) and None in members:
-            value[name] = [zero if one is None else one for one in members]
-    for name in plan.amounts:
-        if name in value:
-            value[name] = _canonical_amounts(value[name])
-    for name, is_micro in plan.times:
-        if isinstance(text := value.get(name), str):
-            value[name] = utc_time(text, is_micro=is_micro)
 
 
 def _canonical_amounts(value: Any) -> Any:

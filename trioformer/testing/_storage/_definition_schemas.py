@@ -26,14 +26,7 @@ _AT_ROOT: Final = (
 )
 """The fields that kube-apiserver allows at the root of a schema if the status is a subresource, by their names in
 Go."""
-_UNSUPPORTED: Final = (
-    ("id", "id is not supported"),
-    ("additionalItems", "additionalItems is not supported"),
-    ("patternProperties", "patternProperties is not supported"),
-    ("definitions", "definitions is not supported"),
-    ("dependencies", "dependencies is not supported"),
-    ("$ref", "$ref is not supported"),
-)
+_UNSUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 _META_FIELDS: Final = frozenset({"metadata", "kind", "apiVersion"})
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _NEWLINE: Final = re.compile(r"[\n\r]")
@@ -97,9 +90,9 @@ def _standard_causes(schema: Raw, path: str, context: _Context) -> Causes:
         yield not_supported(f"{path}.type", type_, _TYPES)
     if schema.get("default") is not None and context.forbids_defaults is not None:
         yield forbidden(f"{path}.default", f"must not be set {context.forbids_defaults}".strip())
-    for name, problem in _UNSUPPORTED:
+    for name in _UNSUPPORTED:
         if schema.get(name):
-            yield forbidden(f"{path}.{name}", problem)
+            yield forbidden(f"{path}.{name}", f"{name} is not supported")
     if type_ == "null":
         yield forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
     if isinstance(schema.get("items"), list):

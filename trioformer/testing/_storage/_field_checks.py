@@ -25,7 +25,6 @@ from ._field_errors import invalid_value, json_text, shown
 from ._field_types import builtin_type
 from ._go_formats import go_text
 from ._kinds import ServedKind
-from ._metadata import check_shape
 from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
 from ._status import APIStatusError, bad_request, invalid
 from ._storage import JSONObject
@@ -133,13 +132,15 @@ def decode_fields(
             raise undecodable(served, problem)
         patched = dumps(obj).decode() if check.strategic is None else go_text(check.strategic)
         raise invalid("", "", "", [invalid_value("patch", patched, problem)])
-    metadata = _go_types.metadata_of(obj)
-    check_shape(served, obj)
     is_strict_patch = check is not None and check.verb == "patch" and check.directive == "Strict"
     original = json.loads(dumps(obj)) if is_strict_patch else None
     on_unknown = check.on_unknown if check is not None else _ignore
     if served.wire_type is not None and strange:
         _go_types.remove_unknown(obj, served.wire_type, "", on_unknown)
+    metadata = _go_types.metadata_of(obj)
+    for name in ("spec", "status"):
+        if served.is_builtin and not isinstance(obj.get(name, {}), dict):  # in the direct API
+            raise bad_request(f"the object provided is unrecognized: {name} must be an object")
     if served.resource == DEFINITIONS:
         set_definition_defaults(obj)
     elif served.resource == "secrets":

@@ -180,18 +180,10 @@ def _table() -> dict[str, dict[str, Any]]:
     return {name: decode(rules.encode()) for name, rules in (line.split(" ", 1) for line in lines)}
 
 
-def _members(type_: WireType) -> Iterator[tuple[str, tuple[WireType, Any]]]:
-    for field in type_.fields.values():
-        if field.is_inline:
-            yield from _members(type_.type_of(field.element))
-        else:
-            yield field.json, (type_, field)
-
-
 @functools.cache
 def _fields(type_: WireType) -> list[_Field] | None:
     """Return the rules of a type and of the types of its fields, or None if there are none."""
-    known = dict(_members(type_))
+    known = {field.json: (owner, field) for _, owner, field in type_.members()}
     rules = _table().get(name := f"{type_.module}.{type_.name}", {})
     found = []
     for json_name in [*(one for one in rules if one in known), *(one for one in known if one not in rules)]:

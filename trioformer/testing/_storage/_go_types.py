@@ -14,16 +14,15 @@ import binascii
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 from ...errors import DecodeError
 from ...models import Quantity
 from ...models._internal import WireType, builtin_resources, find_wire_type
-from ._defaults import has_objects, set_go_form
+from ._defaults import ZEROS, has_objects
 from ._field_errors import number_text
-from ._go_times import time_problem
+from ._go_times import time_problem, utc_time
 from ._kinds import SCALE
 from ._status import bad_request
 from ._storage import JSONObject
@@ -77,6 +76,7 @@ class _Field:
         "path",
         "shape",
         "struct",
+        "zero",
     )
 
     def __init__(self, path: str, field: Any, owner: WireType, go: str | None) -> None:
@@ -98,12 +98,8 @@ class _Field:
         self.item = (self.go.partition("]")[2] or item) if prefix else self.go
         """The Go type of an item, which is the value itself unless that is a list or a map."""
         self.limit = _LIMITS.get(self.item)
-
-    def within(self, struct: str) -> _Field:
-        """Return the field as a field of another struct that inlines its struct."""
-        field = copy(self)
-        field.path = f"{struct}.{self.path}"
-        return field
+        self.zero: Any = "" if field.element == "y" else ZEROS.get(field.element)
+        """The value of a null in a list or a map of scalars."""
 
     def is_wrong(self, item: Any) -> bool:
         """Return whether the value, or an item of the value, does not fit the type."""
@@ -174,14 +170,16 @@ def metadata_of(obj: JSONObject) -> JSONObject:
 
 
 def metadata_problem(metadata: object) -> str:
-    """Return the reason why a value is not a ``metav1.ObjectMeta``, or bring the value into Go's form."""
+    """Return the reason why a value is not a ``metav1.ObjectMeta``, or bring its times into Go's form."""
     if metadata is None:
         return ""
     if not isinstance(metadata, dict):
         return f"json: cannot unmarshal {json_type(metadata)} into Go value of type v1.ObjectMeta"
     if problem := find_problem(metadata, _meta_type("ObjectMeta"), undecoded, []):
         return problem
-    set_go_form(metadata, _meta_type("ObjectMeta"))
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        if time := metadata.get(name):
+            metadata[name] = utc_time(time, is_micro=False)
     return ""
 
 
@@ -215,7 +213,10 @@ def find_problem(obj: Mapping[str, Any], type_: WireType, message: Message, stra
 
 
 def remove_unknown(value: Any, type_: WireType, path: str, on_unknown: Callable[[str], None]) -> None:
-    """Remove from an object, which is modified in place, null members and all members that its Go struct lacks."""
+    """Remove from an object, which is modified in place, null members and all members that its Go struct lacks.
+
+    As in Go, nulls in lists and maps become zero values, such as empty strings and empty objects.
+    """
     if not isinstance(value, dict):
         return
     fields = _fields(type_)
@@ -229,17 +230,16 @@ def remove_unknown(value: Any, type_: WireType, path: str, on_unknown: Callable[
         elif member is None:
             if not field.is_nullable:
                 gone.append(name)
-        elif field.struct is None:
-            continue
         elif field.container is None:
-            remove_unknown(member, field.struct, where, on_unknown)
-        elif isinstance(member, list):
-            member[:] = [{} if item is None else item for item in member]
-            for i, item in enumerate(member):
-                remove_unknown(item, field.struct, f"{where}[{i}]", on_unknown)
-        elif isinstance(member, dict):
-            for key, item in member.items():
-                remove_unknown(item, field.struct, f"{where}.{key}", on_unknown)
+            if field.struct is not None:
+                remove_unknown(member, field.struct, where, on_unknown)
+        elif isinstance(member, list | dict):
+            for key, item in member.items() if isinstance(member, dict) else enumerate(member):
+                if item is None:
+                    member[key] = field.zero if field.struct is None else {}
+                elif field.struct is not None:
+                    below = f"{where}[{key}]" if isinstance(member, list) else f"{where}.{key}"
+                    remove_unknown(item, field.struct, below, on_unknown)
     for name in gone:
         del value[name]
 
@@ -310,13 +310,8 @@ def _is_kind(type_: WireType) -> bool:
 
 @functools.cache
 def _fields(type_: WireType) -> dict[str, _Field]:
-    names = _go_types().get(f"{type_.module}.{type_.name}", {})
     fields = dict(_fields(_TYPE_META)) if _is_kind(type_) else {}
-    for field in type_.fields.values():
-        if field.is_inline:
-            inlined = type_.type_of(field.element)
-            for name, one in _fields(inlined).items():
-                fields[name] = one.within(inlined.name)
-        else:
-            fields[field.json] = _Field(field.json, field, type_, names.get(field.json))
+    for path, owner, field in type_.members():
+        names = _go_types().get(f"{owner.module}.{owner.name}", {})
+        fields[field.json] = _Field(path, field, owner, names.get(field.json))
     return fields

@@ -11,7 +11,7 @@ from typing import Any
 
 from ._field_errors import forbidden, invalid_value
 from ._kinds import ServedKind
-from ._status import bad_request, invalid
+from ._status import invalid
 from ._storage import JSONObject
 
 _SERVER_FIELDS = (
@@ -32,20 +32,6 @@ _ORDER = (
     "ownerReferences",
     "finalizers",
 )
-
-
-def check_shape(served: ServedKind, obj: JSONObject) -> None:
-    """Check that the spec and the status of a built-in kind are JSON objects.  Null values are removed."""
-    for name in ("spec", "status"):
-        part = obj.get(name)
-        if served.is_builtin and part is None:
-            obj.pop(name, None)
-        elif served.is_builtin and not isinstance(part, dict):
-            raise _unrecognized(name, "an object")
-
-
-def _unrecognized(path: str, expected: str) -> Exception:
-    return bad_request(f"the object provided is unrecognized: {path} must be {expected}")
 
 
 def ordered(metadata: Mapping[str, Any]) -> JSONObject:

@@ -38,7 +38,7 @@ from ._metadata import json_equal
 from ._status import APIStatusError, bad_request, status_error
 from ._storage import JSONObject, Storage, Stored
 from ._typed_problems import problems
-from ._typed_values import compare, fields_of, without_nulls
+from ._typed_values import compare, fields_of
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 LONGEST_MANAGER: Final = 128
@@ -230,8 +230,6 @@ class FieldTracker:
             result, managers = ownership.applied(managers, live, config, key, force=True, now=now)
         if writer.manager == "kubectl":
             _keep_last_applied(result, config)
-        if served.is_builtin:
-            result = without_nulls(ownership.type, result)
         try:
             entries = write_entries(managers)
         except TooDeepError as exc:

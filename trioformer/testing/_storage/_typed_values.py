@@ -24,7 +24,7 @@ from ._field_sets import (
     value_element,
     without,
 )
-from ._field_types import DEDUCED, MISSING, FieldType, ListType, MapType
+from ._field_types import MISSING, FieldType, ListType, MapType
 
 _SELF = "."
 
@@ -395,26 +395,3 @@ def _remove_fields(of: MapType, value: dict[str, Any], fields: FieldSet) -> dict
         elif not is_member(child):
             result[name] = remove(of.member(name), member, child)
     return result
-
-
-# --- nulls ------------------------------------------------------------------------------------------------------------
-
-
-def without_nulls(of: FieldType, value: Any) -> Any:
-    """Return an object as Go decodes a built-in kind: without null fields, and with zero values for nulls in maps."""
-    of = of.of(value)
-    if isinstance(value, dict) and of.map is not None:
-        result = {}
-        for name, member in value.items():
-            if member is not None:
-                result[name] = without_nulls(of.map.member(name), member)
-            elif name not in of.map.fields and (element := of.map.element) is not None:
-                zero = _ZEROS.get(element.scalar or "")
-                result[name] = zero if element is not DEDUCED else None
-        return result
-    if isinstance(value, list) and of.items is not None:
-        return [without_nulls(of.items.item, item) for item in value]
-    return value
-
-
-_ZEROS = {"string": "", "numeric": 0, "boolean": False}
