@@ -84,7 +84,9 @@ def _all_problems(rule: NameRule) -> Callable[[str], tuple[str, ...]]:
 class _Field:
     """The rule for a field of a type, and the rules for the objects in it."""
 
-    def __init__(self, name: str, rule: Mapping[str, Any], below: list[_Field] | None, *, is_map: bool) -> None:
+    def __init__(
+        self, name: str, rule: Mapping[str, Any], below: list[_Field] | None, check: Check | None, *, is_map: bool
+    ) -> None:
         self.name = name
         self.has_rule = bool(rule)
         self.below = below
@@ -97,7 +99,8 @@ class _Field:
         self.absent, self.empty, self.zero, self.labels = (key in rule for key in ("absent", "empty", "zero", "labels"))
         self.text = _all_problems(TEXTS[rule["text"]]) if "text" in rule else None
         self.keys = TEXTS[rule["keys"]] if "keys" in rule else None
-        self.check: Check | None = None
+        self.check = check
+        self.may_be_absent = self.required is None and not self.absent and check is None
 
     def causes(self, value: Any, path: str, causes: list[JSONObject]) -> None:
         """Add the causes of the errors of a field."""
@@ -143,11 +146,10 @@ def _items(value: Any) -> list[Any]:
 def _check(fields: list[_Field], obj: JSONObject, path: str, causes: list[JSONObject]) -> None:
     """Add the causes of the errors of an object's fields, in the order of kube-apiserver."""
     for field in fields:
-        name = field.name
-        value = obj.get(name)
-        if value is None and field.required is None and not field.absent and field.check is None:
+        value = obj.get(field.name)
+        if value is None and field.may_be_absent:
             continue
-        where = f"{path}.{name}" if path else name
+        where = f"{path}.{field.name}" if path else field.name
         if field.has_rule:
             field.causes(value, where, causes)
         if field.unique is not None and value:
@@ -192,9 +194,7 @@ def _fields(type_: WireType) -> list[_Field] | None:
         below = _fields(owner.type_of(field.element)) if has_rules_below else None
         rule, check = rules.get(json_name) or {}, CHECKS.get(f"{name}.{json_name}")
         if rule or below or check:
-            one = _Field(json_name, rule, below, is_map=field.shape not in ("", "["))
-            one.check = check
-            found.append(one)
+            found.append(_Field(json_name, rule, below, check, is_map=field.shape not in ("", "[")))
     return found or None
 
 
