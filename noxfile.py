@@ -41,6 +41,7 @@ E2E_CORE = (
     "tests/e2e/test_cache.py",
     "tests/e2e/test_cluster.py",
     "tests/e2e/test_pod_logger.py",
+    "tests/e2e/test_releases.py",
     "tests/e2e/test_website_operator.py",
     "tests/e2e/contract",
 )
@@ -332,28 +333,50 @@ def _control_plane(session: nox.Session, *programs: str, env: dict[str, str] | N
     return {"KUBEBUILDER_ASSETS": str(said).strip().splitlines()[-1]}
 
 
+TABLES = Path("trioformer/testing/tables")
+WIRE_TYPES = Path("trioformer/models/_protobuf/tables")
+
+
+def _write_tables(session: nox.Session, directory: Path, programs: dict[str, str]) -> None:
+    """Write the tables of a release, and for the installed release those of protobuf types, from its programs."""
+    for name in ("field_types", "bootstrap", "openapi", "columns", "kinds", "discovery"):
+        session.run("python", "-m", f"tests.e2e.fetch_{name}", str(directory), env=programs)
+    modules = sorted(path.stem for path in WIRE_TYPES.glob("*.txt"))
+    go_mod = Path(programs["KUBEBUILDER_ASSETS"], "module", "go.mod")  # of a release that is not pinned
+    go_run = ("go", "run", "-trimpath", *(["-mod=mod", f"-modfile={go_mod}"] if go_mod.exists() else []), ".")
+    written = {"defaults": [directory / "defaults.txt"]}
+    if directory == TABLES:  # other releases have the types of the models
+        written["protobuf"] = [WIRE_TYPES, directory / "go_types.txt"]
+    for program, paths in written.items():
+        arguments = [*(str(path.resolve()) for path in paths), *modules]
+        with session.chdir(f"trioformer/models/_generate/{program}"):
+            session.run(*go_run, *arguments, external=True)
+
+
+@nox.session(default=False)
+def tables(session: nox.Session) -> None:
+    """Make the tables of a Kubernetes release for the embedded server: ``nox -s tables -- VERSION DIRECTORY``."""
+    if len(session.posargs) != 2:
+        session.error(f"name a version, such as {KUBERNETES[0]}, and a directory: nox -s tables -- VERSION DIRECTORY")
+    version, directory = session.posargs
+    _install(session, "test")
+    env = {"TRIOFORMER_E2E_KUBERNETES": version}
+    programs = _control_plane(session, "etcd", "kube-apiserver", "kube-controller-manager", "kwok", env=env)
+    # The rules of fields, the cells of columns and the names of Go types are not made for other releases.
+    shutil.copytree(TABLES, directory, dirs_exist_ok=True)
+    _write_tables(session, Path(directory), programs | env)
+    session.log(f"made {directory}: APIServer(tables={directory!r}) follows Kubernetes {version}")
+
+
 @nox.session
 def models(session: nox.Session) -> None:
     """Take the schema from a real API server and generate the models from it, and what the embedded server needs."""
     _install(session, "test")
     programs = _control_plane(session, "etcd", "kube-apiserver", "kube-controller-manager", "kwok")
     session.run("python", "tests/e2e/fetch_schema.py", env=programs)
-    session.run("python", "tests/e2e/fetch_field_types.py", env=programs)
-    session.run("python", "tests/e2e/fetch_bootstrap.py", env=programs)
-    session.run("python", "tests/e2e/fetch_openapi.py", env=programs)
-    session.run("python", "tests/e2e/fetch_columns.py", env=programs)
-    session.run("python", "-m", "tests.e2e.fetch_kinds", env=programs)
-    session.run("python", "-m", "tests.e2e.fetch_discovery", env=programs)
+    _write_tables(session, TABLES, programs)
     session.run("python", "-m", "tests.e2e.record_apply", env=programs)
     session.run("python", "-m", "tests.e2e.record_controllers", env=programs)
-    tables = Path("trioformer/models/_protobuf/tables").resolve()
-    modules = sorted(path.stem for path in tables.glob("*.txt"))
-    go_types = Path("trioformer/testing/_storage/_go_types.txt").resolve()
-    with session.chdir("trioformer/models/_generate/protobuf"):
-        session.run("go", "run", ".", str(tables), str(go_types), *modules, external=True)
-    defaults = Path("trioformer/testing/_storage/_defaults.txt").resolve()
-    with session.chdir("trioformer/models/_generate/defaults"):
-        session.run("go", "run", "-trimpath", ".", str(defaults), *modules, external=True)
     session.run("python", "-m", "trioformer.models._generate", "write")
     session.run("python", "-m", "trioformer.models._generate", "check")
 

@@ -1,8 +1,8 @@
-"""Take the objects of a new cluster from a real kube-apiserver: ``trioformer/testing/_storage/bootstrap``.
+"""Take the objects of a new cluster from a real kube-apiserver: the tables in ``bootstrap``.
 
 ::
 
-    python tests/e2e/fetch_bootstrap.py     # a control plane of the binaries in KUBEBUILDER_ASSETS
+    python -m tests.e2e.fetch_bootstrap [DIRECTORY]     # a control plane of the binaries in KUBEBUILDER_ASSETS
 
 Each kind has a file, in which each line has the key of an object and the object.  The embedded server replaces
 ``<revision>`` and ``<time>``.
@@ -13,17 +13,15 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from pathlib import Path
 from typing import Any
 
 import trio
 
-import trioformer
+from tests.e2e.tables import directory
 from trioformer import open_client
 from trioformer.client import Client
 from trioformer.testing import ControlPlane
 
-FOLDER = Path(trioformer.__file__).parent / "testing" / "_storage" / "bootstrap"
 PATHS = {
     "services": "/api/v1/services",
     "endpoints": "/api/v1/endpoints",
@@ -70,7 +68,8 @@ async def fetch(client: Client, resource: str, path: str) -> str:
 
 
 async def main() -> None:
-    FOLDER.mkdir(exist_ok=True)
+    folder = trio.Path(directory() / "bootstrap")
+    await folder.mkdir(exist_ok=True)
     # kube-apiserver publishes no endpoints for a loopback address.
     flags = [
         f"--advertise-address={ADDRESS}",
@@ -83,7 +82,7 @@ async def main() -> None:
     ):
         for resource, path in PATHS.items():
             text = await fetch(client, resource, path)
-            await trio.Path(FOLDER / f"{resource}.txt").write_text(text, encoding="utf-8")
+            await (folder / f"{resource}.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

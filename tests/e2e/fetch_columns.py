@@ -1,8 +1,8 @@
-"""Take the columns of Tables from a real kube-apiserver: ``trioformer/testing/_serving/columns.txt``.
+"""Take the columns of Tables from a real kube-apiserver: the table ``columns.txt``.
 
 ::
 
-    python tests/e2e/fetch_columns.py     # a control plane of the binaries in KUBEBUILDER_ASSETS
+    python -m tests.e2e.fetch_columns [DIRECTORY]     # a control plane of the binaries in KUBEBUILDER_ASSETS
 
 Each line has a resource and the definitions of its columns.  The line without a resource is for kinds with only a name
 and an age.
@@ -10,19 +10,16 @@ and an age.
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import Any, Final
 
 import trio
 
-import trioformer
+from tests.e2e.tables import directory, lines_of
 from trioformer import open_client
 from trioformer.client import Client
 from trioformer.testing import ControlPlane
 
-FILE: Final = Path(trioformer.__file__).parent / "testing" / "_serving" / "columns.txt"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 CONTROLLERS: Final = "/api/v1/namespaces/default/replicationcontrollers"
@@ -56,8 +53,8 @@ async def main() -> None:
         open_client(kubeconfig=control_plane.kubeconfig) as client,
     ):
         columns = await fetch(client)
-    lines = [f"{name} {json.dumps(one, separators=(',', ':'))}\n" for name, one in sorted(columns.items())]
-    await trio.Path(FILE).write_text("".join(lines), encoding="utf-8")
+    text = lines_of(dict(sorted(columns.items())))
+    await trio.Path(directory() / "columns.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,35 +1,41 @@
-"""Take the lists of built-in kinds from a real kube-apiserver: ``trioformer/testing/_serving/discovery.txt``.
+"""Take the version and the lists of built-in kinds from a real kube-apiserver: the table ``discovery.txt``.
 
 ::
 
-    python -m tests.e2e.fetch_discovery     # a control plane of the binaries in KUBEBUILDER_ASSETS
+    python -m tests.e2e.fetch_discovery [DIRECTORY]     # a control plane of the binaries in KUBEBUILDER_ASSETS
 
 Each line has a path and its document.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
 from typing import Any, Final
 
 import trio
 
-import trioformer
+from tests.e2e.tables import directory, lines_of
 from trioformer import open_client
 from trioformer.client import Client
 from trioformer.testing import ControlPlane
 
-FILE: Final = Path(trioformer.__file__).parent / "testing" / "_serving" / "discovery.txt"
+BUILD: Final = {
+    **dict.fromkeys(("gitCommit", "gitTreeState", "goVersion", "compiler"), ""),
+    "buildDate": "1970-01-01T00:00:00Z",
+    "platform": "linux/amd64",
+}
+"""The fields of the version that depend on how the server was built."""
 
 
 async def fetch(client: Client) -> dict[str, Any]:
-    """Return the groups, and the resources of each version, by path."""
+    """Return the version, marked as trioformer, the groups, and the resources of each version, by path."""
+    version = (await client.request("GET", "/version")).json()
+    version |= BUILD | {"gitVersion": f"{version['gitVersion'].partition('+')[0]}+trioformer"}
     groups = (await client.request("GET", "/apis")).json()
     versions = [version["groupVersion"] for group in groups["groups"] for version in group["versions"]]
     paths = ["api/v1", *(f"apis/{version}" for version in versions)]
-    return {"apis": groups, **{path: (await client.request("GET", f"/{path}")).json() for path in paths}}
+    listed = {path: (await client.request("GET", f"/{path}")).json() for path in paths}
+    return {"version": version, "apis": groups, **listed}
 
 
 async def main() -> None:
@@ -38,8 +44,8 @@ async def main() -> None:
         open_client(kubeconfig=control_plane.kubeconfig) as client,
     ):
         documents = await fetch(client)
-    lines = [f"{path} {json.dumps(one, separators=(',', ':'))}\n" for path, one in documents.items()]
-    await trio.Path(FILE).write_text("".join(lines), encoding="utf-8")
+    del documents["apis"]  # follows from the paths
+    await trio.Path(directory() / "discovery.txt").write_text(lines_of(documents), encoding="utf-8")
 
 
 if __name__ == "__main__":

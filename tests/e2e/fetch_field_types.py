@@ -1,9 +1,8 @@
-"""Take from a real kube-apiserver how its built-in kinds are merged: ``trioformer/testing/_storage/_field_types.json``.
+"""Take from a real kube-apiserver how its built-in kinds are merged: the table ``field_types.json``.
 
 ::
 
-    python tests/e2e/fetch_field_types.py                        # a control plane of the binaries in KUBEBUILDER_ASSETS
-    python tests/e2e/fetch_field_types.py --kubeconfig FILE      # a server that runs already, without custom resources
+    python -m tests.e2e.fetch_field_types [DIRECTORY]     # a control plane of the binaries in KUBEBUILDER_ASSETS
 
 The embedded server needs it for server-side apply and for strategic merge patches.
 ``_field_types.py`` reads it, and says what the codes mean.
@@ -11,7 +10,6 @@ The embedded server needs it for server-side apply and for strategic merge patch
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Iterator
@@ -20,13 +18,12 @@ from typing import Any
 
 import trio
 
-import trioformer
+from tests.e2e.tables import directory
 from trioformer.kubeconfig import load_config
 from trioformer.models._internal import decode
 from trioformer.testing import ControlPlane
 from trioformer.transport._internal import open_transport
 
-TABLE = Path(trioformer.__file__).parent / "testing" / "_storage" / "_field_types.json"
 REFERENCE = "#/components/schemas/"
 SCALARS = {"integer": "n", "number": "n", "boolean": "b"}
 NAMED = {
@@ -163,17 +160,10 @@ def dumps(table: dict[str, Any]) -> str:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kubeconfig", type=Path, help="of a running API server; default: start one")
-    parser.add_argument("--assets", type=Path, default=os.environ.get("KUBEBUILDER_ASSETS"), help="its programs")
-    arguments = parser.parse_args()
-    if arguments.kubeconfig is not None:
-        table = await fetch(arguments.kubeconfig)
-    else:
-        every = ["--runtime-config=api/all=true"]  # the kinds of beta versions, too
-        async with ControlPlane(assets=arguments.assets, api_server_flags=every) as control_plane:
-            table = await fetch(control_plane.kubeconfig)
-    await trio.Path(TABLE).write_text(table, encoding="utf-8")
+    every = ["--runtime-config=api/all=true"]  # the kinds of beta versions, too
+    async with ControlPlane(assets=os.environ.get("KUBEBUILDER_ASSETS"), api_server_flags=every) as control_plane:
+        table = await fetch(control_plane.kubeconfig)
+    await trio.Path(directory() / "field_types.json").write_text(table, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Record the differences between the built-in kinds of kube-apiserver: ``trioformer/testing/_storage/_kinds.txt``.
+"""Record the differences between the built-in kinds of kube-apiserver: the table ``kinds.txt``.
 
 ::
 
-    python -m tests.e2e.fetch_kinds     # kube-apiserver and etcd of the binaries in KUBEBUILDER_ASSETS
+    python -m tests.e2e.fetch_kinds [DIRECTORY]     # kube-apiserver and etcd of the binaries in KUBEBUILDER_ASSETS
 
 Each line has a resource and words, which :class:`trioformer.testing._storage._kinds.ServedKind` explains.
 """
@@ -10,21 +10,18 @@ Each line has a resource and words, which :class:`trioformer.testing._storage._k
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, Final
 
 import trio
 import yaml
 
-import trioformer
 from tests.e2e.manifest_set import BUILTIN, NAMESPACE, custom_kinds
+from tests.e2e.tables import directory
 from trioformer import open_client
 from trioformer.client import Client
 from trioformer.models import to_dict
-from trioformer.models._internal import builtin_resources
 from trioformer.testing import ControlPlane
 
-FILE: Final = Path(trioformer.__file__).parent / "testing" / "_storage" / "_kinds.txt"
 OWNER: Final = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "mark"}
 BACKGROUND: Final = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 MARKS: Final[dict[str, Any]] = {"annotations": {"mark": "x"}, "labels": {"mark": "x"}, "ownerReferences": [OWNER]}
@@ -82,9 +79,10 @@ async def main() -> None:
     objects = {(one["apiVersion"], one["kind"]): json.loads(json.dumps(one, default=str)) for one in loaded}
     definition = to_dict(custom_kinds()[0][0])
     objects[definition["apiVersion"], definition["kind"]] = definition
-    infos = {(info.api_version, info.kind): info for info in builtin_resources() if "update" in info.verbs}
     lines = []
     async with ControlPlane() as control_plane, open_client(kubeconfig=control_plane.kubeconfig) as client:
+        found = (await client.api_resources()).resources
+        infos = {(info.api_version, info.kind): info for info in found if "update" in info.verbs}
         for kind, obj in [*objects.items()] * 2:  # some objects need others
             if kind in infos:
                 await send(client, "POST", infos[kind].path(namespace="default"), obj)
@@ -95,7 +93,8 @@ async def main() -> None:
             has_status = "status" in info.subresources
             words = await words_of(client, info.path(namespace="default"), objects[kind], has_status=has_status)
             lines.append(" ".join([str(info), *words]))
-    FILE.write_text("".join(f"{line}\n" for line in sorted(set(lines)) if " " in line), encoding="utf-8")
+    text = "".join(f"{line}\n" for line in sorted(set(lines)) if " " in line)
+    await trio.Path(directory() / "kinds.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

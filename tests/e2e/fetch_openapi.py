@@ -1,8 +1,8 @@
-"""Take the OpenAPI documents from a real kube-apiserver: the ``.xz`` files in ``trioformer/testing/_serving``.
+"""Take the OpenAPI documents from a real kube-apiserver: the tables ``openapi.xz`` and ``openapi_v2.xz``.
 
 ::
 
-    python tests/e2e/fetch_openapi.py     # a control plane of the binaries in KUBEBUILDER_ASSETS
+    python -m tests.e2e.fetch_openapi [DIRECTORY]     # a control plane of the binaries in KUBEBUILDER_ASSETS
 
 Each line of ``openapi.xz`` has a path and its document.  ``openapi_v2.xz`` is the document of OpenAPI v2 in protobuf.
 The documents of two custom kinds, one with and one without a namespace, are
@@ -11,20 +11,17 @@ the examples from which the embedded server makes those of other custom kinds.
 
 from __future__ import annotations
 
-import json
 import lzma
 import os
-from pathlib import Path
 from typing import Any, Final
 
 import trio
 
-import trioformer
+from tests.e2e.tables import directory, lines_of
 from trioformer import open_client
 from trioformer.client import Client
 from trioformer.testing import ControlPlane
 
-FILE: Final = Path(trioformer.__file__).parent / "testing" / "_serving" / "openapi.xz"
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION: Final = "v7"
 """A version that no built-in kind has."""
@@ -77,11 +74,10 @@ async def main() -> None:
     ):
         older = (await client.request("GET", "/openapi/v2", accept=PROTOBUF)).body
         documents = await fetch(client)
-    lines = [f"{path} {json.dumps(one, separators=(',', ':'))}\n" for path, one in documents.items()]
-    content = lzma.compress("".join(lines).encode(), preset=9)
-    await trio.Path(FILE).write_bytes(content)
-    await trio.Path(FILE.with_name("openapi_v2.xz")).write_bytes(lzma.compress(older, preset=9))
-    print(f"{len(lines)} documents, {len(content)} bytes")
+    content = lzma.compress(lines_of(documents).encode(), preset=9)
+    await trio.Path(directory() / "openapi.xz").write_bytes(content)
+    await trio.Path(directory() / "openapi_v2.xz").write_bytes(lzma.compress(older, preset=9))
+    print(f"{len(documents)} documents, {len(content)} bytes")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Record how kube-apiserver validates the fields of built-in kinds: ``trioformer/testing/_storage/_validation.txt``.
+"""Record how kube-apiserver validates the fields of built-in kinds: the table ``validation.txt``.
 
 ::
 
@@ -17,7 +17,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import trio
@@ -33,8 +32,8 @@ from trioformer.models._protobuf._tables import find_type
 from trioformer.testing import ControlPlane
 from trioformer.testing._storage._field_rules import TEXTS
 from trioformer.testing._storage._object_meta import key_problems
+from trioformer.testing._storage._release import INSTALLED
 
-TABLE: Final = Path("trioformer/testing/_storage/_validation.txt")
 LEAVES: Final = frozenset("sbideyTUDFQIRABC")
 RESOURCES: Final = {(each.api_version, each.kind): each for each in builtin_resources()}
 SKIPPED: Final = {"CustomResourceDefinition", "APIService", "Namespace"}
@@ -267,7 +266,7 @@ async def main() -> None:
         line = {field: rules[field] for field in order if rules[field] or field in known}
         if line:
             lines.append(f"{name} {json.dumps(line, ensure_ascii=False)}\n")
-    TABLE.write_text("".join(lines), encoding="utf-8")
+    (INSTALLED.directory / "validation.txt").write_text("".join(lines), encoding="utf-8")
     print(len(lines), "types", sum(line.count('": {"') for line in lines), "rules")
 
 

@@ -78,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="create the objects in this file or directory in a new cluster; may be repeated",
     )
+    serve.add_argument(
+        "--tables", type=Path, metavar="PATH", help="a directory with the tables of another release of Kubernetes"
+    )
     clusters = serve.add_mutually_exclusive_group()
     clusters.add_argument(
         "--controllers",
@@ -109,11 +112,16 @@ async def _serve(options: argparse.Namespace) -> None:
         access, tls = await _read_access(options, state)
         # Milliseconds, so that a restarted server has higher revisions than before.
         server = APIServer(
-            first_revision=int(time.time() * 1_000), garbage_collector=True, controllers=options.controllers
+            first_revision=int(time.time() * 1_000),
+            garbage_collector=True,
+            controllers=options.controllers,
+            tables=options.tables,
         )
         is_restored = state is not None and state.restore(server)
     except StateError as exc:
         raise _UsageError(f"--state: {exc}") from exc
+    except ValueError as exc:
+        raise _UsageError(f"--tables: {exc}") from exc
     if not is_restored:
         _load(server, options.load)
     listener = await _listen(options.bind, access)

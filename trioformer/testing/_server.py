@@ -32,6 +32,7 @@ from ._storage._clock import Clock, wall_clock
 from ._storage._garbage import GarbageCollector
 from ._storage._kinds import Kinds, ServedKind
 from ._storage._registry import Registry
+from ._storage._release import open_release
 from ._storage._storage import Storage
 
 URL = "http://embedded.invalid"
@@ -99,10 +100,14 @@ class APIServer(DirectAPI):
     defaults: bool = True
     """Whether objects of built-in kinds get kube-apiserver's defaults and are validated, and whether the objects of a
     new cluster exist."""
+    tables: str | os.PathLike[str] | None = None
+    """A directory with the tables of another release of Kubernetes, as ``nox -s tables`` makes it in trioformer's
+    repository.  The default, None, is the release of the installed tables, v1.36.  Objects have the fields of the
+    classes in :mod:`trioformer.models`, and kinds without a class are not served."""
     requests: deque[RequestRecord] = attrs.field(init=False, factory=lambda: deque(maxlen=1_000))
     """The last 1,000 requests, oldest first, including discovery and failed requests.  A test may clear this deque."""
     _storage: Storage = attrs.field(init=False)
-    _kinds: Kinds = attrs.field(init=False, factory=Kinds.builtin)
+    _kinds: Kinds = attrs.field(init=False)
     _registry: Registry = attrs.field(init=False)
     _watches: Watches = attrs.field(init=False)
     _scripts: PodScripts = attrs.field(init=False)
@@ -113,6 +118,7 @@ class APIServer(DirectAPI):
     _is_unreachable: bool = attrs.field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
+        self._kinds = Kinds.builtin(open_release(self.tables))
         self._storage = Storage(self.history_limit, self.first_revision)
         self._watches = Watches(self._storage)
         generator = random.Random(self.seed)
@@ -203,7 +209,8 @@ class APIServer(DirectAPI):
         Raises:
             TypeError: The class is not a Kubernetes kind.
         """
-        self._kinds.add(ServedKind(kind if isinstance(kind, ResourceInfo) else resource_of(kind)))
+        info = kind if isinstance(kind, ResourceInfo) else resource_of(kind)
+        self._kinds.add(ServedKind(info, release=self._kinds.release))
 
     def load(self, *paths: str | os.PathLike[str]) -> None:
         """Create the objects in YAML and JSON files or directories, including their status, with new uids.

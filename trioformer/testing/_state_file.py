@@ -105,7 +105,7 @@ class StateFile:
                 resource: {key: Stored(key, revision, body.encode()) for key, (revision, body) in found.items()}
                 for resource, found in self._content["objects"].items()
             }
-            kinds = Kinds.builtin()
+            kinds = Kinds.builtin(server._kinds.release)
             for definition in objects.get(DEFINITIONS, {}).values():
                 update_kinds(kinds, definition.decoded())
             server.restore(APIServerSnapshot(self._content["revision"], objects, kinds))

@@ -11,6 +11,7 @@ from tests.e2e.contract.shown_tables import RESULTS, shown_tables, table
 from trioformer.testing import APIServer
 from trioformer.testing._serving._kind_cells import read_cells
 from trioformer.testing._serving._tables import _builtin_columns
+from trioformer.testing._storage._release import INSTALLED
 
 
 async def test_the_cells_are_those_of_kube_apiserver(api_server: APIServer) -> None:
@@ -20,9 +21,11 @@ async def test_the_cells_are_those_of_kube_apiserver(api_server: APIServer) -> N
 
 
 def test_each_cell_has_a_column() -> None:
-    shown = {name: {one.definition["name"] for one in columns} for name, columns in _builtin_columns().items()}
+    shown = {name: {one.definition["name"] for one in columns} for name, columns in _builtin_columns(INSTALLED).items()}
     shown["*"] = set().union(*shown.values())
-    assert [(name, cell) for name, cells in read_cells().items() for cell in cells if cell not in shown[name]] == []
+    assert [
+        (name, cell) for name, cells in read_cells(INSTALLED).items() for cell in cells if cell not in shown[name]
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,14 @@ from trioformer.testing._storage._field_types import (
     named_type,
 )
 from trioformer.testing._storage._kinds import Kinds
+from trioformer.testing._storage._release import INSTALLED
 
 
 def test_every_served_kind_has_a_type_and_every_part_of_it_too() -> None:
     pending = [
-        builtin_type(served.info.api_version, served.info.kind) for served in Kinds.builtin() if served.is_stored
+        builtin_type(INSTALLED, served.info.api_version, served.info.kind)
+        for served in Kinds.builtin()
+        if served.is_stored
     ]
     assert None not in pending
     seen: set[int] = set()
@@ -37,7 +40,7 @@ def test_every_served_kind_has_a_type_and_every_part_of_it_too() -> None:
 
 
 def test_lists_have_keys_for_apply_and_another_for_strategic_patches() -> None:
-    container = named_type("core.v1.Container").map
+    container = named_type(INSTALLED, "core.v1.Container").map
     assert container is not None
     ports = container.fields["ports"].type.items
     assert ports is not None
@@ -45,17 +48,17 @@ def test_lists_have_keys_for_apply_and_another_for_strategic_patches() -> None:
     port = ports.item.map
     assert port is not None
     assert (port.fields["protocol"].default, port.fields["hostPort"].default) == ("TCP", MISSING)
-    finalizers = coded_type("[*]s").items
+    finalizers = coded_type(INSTALLED, "[*]s").items
     assert finalizers is not None
     assert (finalizers.keys, finalizers.patch_key, finalizers.is_atomic) == ((), "", False)
-    replaced = coded_type("[]s").items
+    replaced = coded_type(INSTALLED, "[]s").items
     assert replaced is not None
     assert (replaced.patch_key, replaced.is_atomic) == (None, True)
 
 
 def test_structs_that_go_always_encodes_are_implied() -> None:
-    spec = named_type("core.v1.PodSpec").map
-    template = named_type("core.v1.PodTemplateSpec").map
+    spec = named_type(INSTALLED, "core.v1.PodSpec").map
+    template = named_type(INSTALLED, "core.v1.PodTemplateSpec").map
     assert spec is not None
     assert template is not None
     assert (spec.implied, template.implied) == ({"containers": None}, {"metadata": {}, "spec": {}})
@@ -85,7 +88,7 @@ def test_a_schema_says_how_its_fields_are_merged() -> None:
     assert items.keys == ("name", "kind")
     assert member(of, "spec", "free", "x") is DEDUCED
     assert member(of, "spec", "either").scalar == "untyped"
-    assert member(of, "spec", "pod", "metadata") is named_type("meta.v1.ObjectMeta")
+    assert member(of, "spec", "pod", "metadata") is named_type(INSTALLED, "meta.v1.ObjectMeta")
     atomic = member(of, "spec", "atomic").map
     assert atomic is not None
     assert atomic.is_atomic

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from trioformer.testing._storage._field_types import named_type
+from trioformer.testing._storage._release import INSTALLED
 from trioformer.testing._storage._status import APIStatusError
 from trioformer.testing._storage._strategic import strategic_merge
 
@@ -17,7 +18,7 @@ POD_SPEC: dict[str, Any] = {
 
 
 def merged(patch: dict[str, Any]) -> dict[str, Any]:
-    return strategic_merge(named_type("core.v1.PodSpec"), POD_SPEC, patch)
+    return strategic_merge(named_type(INSTALLED, "core.v1.PodSpec"), POD_SPEC, patch)
 
 
 def test_directives_replace_delete_and_retain() -> None:

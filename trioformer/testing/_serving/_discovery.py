@@ -10,11 +10,8 @@ writes.  Each line has a path and its document.  The list includes what the serv
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -27,23 +24,6 @@ from ._negotiation import clauses_of, encoding_of
 from ._openapi import openapi_document, openapi_paths, openapi_response, openapi_v2
 from ._requests import RequestRecord
 from ._responses import JSON_TYPE, Response, json_response, not_found_page
-
-VERSION: JSONObject = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.3+trioformer",
-    "gitCommit": "",
-    "gitTreeState": "",
-    "buildDate": "1970-01-01T00:00:00Z",
-    "goVersion": "",
-    "compiler": "",
-    "platform": "linux/amd64",
-}
-"""The response to ``/version``: the Kubernetes version that the server follows, marked as trioformer."""
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -68,7 +48,7 @@ def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, ho
         case []:
             return json_response({"paths": _paths(kinds)})
         case ["version"]:
-            return json_response(VERSION)
+            return json_response(decode(kinds.release.table("discovery.txt")["version"]))
         case [endpoint, *check] if endpoint in ENDPOINTS:
             return health(endpoint, "/".join(check), record.query)
         case ["api"] if _wants_aggregated(accept):
@@ -88,7 +68,7 @@ def _find(kinds: Kinds, record: RequestRecord, parts: list[str], accept: str, ho
         case ["apis", group, version]:
             return _resource_list(kinds, group, version)
         case ["openapi", "v2"]:
-            return openapi_v2(accept)
+            return openapi_v2(kinds.release, accept)
         case ["openapi", "v3"]:
             return json_response(openapi_paths(kinds))
         case ["openapi", "v3", *path] if document := openapi_document(kinds, "/".join(path)):
@@ -102,22 +82,19 @@ def _wants_aggregated(accept: str) -> bool:
     return any(wanted.items() <= parameters.items() for _, parameters in clauses_of(accept))
 
 
-@functools.cache
-def _table() -> dict[str, Any]:
-    """Return the documents of kube-apiserver by path."""
-    lines = Path(__file__).with_name("discovery.txt").read_text("utf-8").splitlines()
-    return {path: decode(document.encode()) for path, document in (line.split(" ", 1) for line in lines)}
-
-
 def _groups(kinds: Kinds) -> list[str]:
-    builtin = [group["name"] for group in _table()["apis"]["groups"]]
+    paths = kinds.release.table("discovery.txt")
+    builtin = [path.split("/")[1] for path in paths if path.startswith("apis/")]
     return list(dict.fromkeys([*builtin, *sorted(served.info.group for served in kinds if not served.is_builtin)]))
 
 
 def _versions(kinds: Kinds, group: str) -> list[str]:
     """Return the versions of a group in order of preference: v2 before v1, and v1 before v1beta1."""
-    versions = dict.fromkeys(served.info.version for served in kinds if served.info.group == group)
-    return sorted(versions, key=_priority, reverse=True)
+    prefix = f"apis/{group}/" if group else "api/"
+    paths = kinds.release.table("discovery.txt")
+    builtin = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
+    custom = [served.info.version for served in kinds if served.info.group == group]
+    return sorted(dict.fromkeys([*builtin, *custom]), key=_priority, reverse=True)
 
 
 def _priority(version: str) -> tuple[int, int, int]:
@@ -166,15 +143,16 @@ def _custom(kinds: Kinds, group: str, version: str) -> list[JSONObject]:
     return [entry for served in found if not served.is_builtin for entry in _custom_entries(served)]
 
 
-def _builtin(group: str, version: str) -> JSONObject:
+def _builtin(kinds: Kinds, group: str, version: str) -> JSONObject:
     group_version = f"{group}/{version}" if group else version
+    document = kinds.release.table("discovery.txt").get(f"{'apis' if group else 'api'}/{group_version}")
     empty = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": []}
-    found: JSONObject = _table().get(f"{'apis' if group else 'api'}/{group_version}", empty)
+    found: JSONObject = empty if document is None else decode(document)
     return found
 
 
 def _resource_list(kinds: Kinds, group: str, version: str) -> Response | None:
-    builtin = _builtin(group, version)
+    builtin = _builtin(kinds, group, version)
     entries = [*builtin["resources"], *_custom(kinds, group, version)]
     return json_response({**builtin, "resources": entries}) if entries else None
 
@@ -184,7 +162,7 @@ def _aggregated(kinds: Kinds, groups: list[str]) -> Response:
     for group in groups:
         versions = []
         for version in _versions(kinds, group):
-            resources = _discovered(_builtin(group, version)["resources"], "", "")
+            resources = _discovered(_builtin(kinds, group, version)["resources"], "", "")
             resources += _discovered(_custom(kinds, group, version), group, version)
             versions.append({"version": version, "resources": resources, "freshness": "Current"})
         items.append({"metadata": {"name": group} if group else {}, "versions": versions})

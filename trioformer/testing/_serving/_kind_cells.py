@@ -14,9 +14,9 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeAlias
 
+from .._storage._release import Release
 from .._storage._storage import JSONObject
 from ._cells import NONE, UNKNOWN, Cell, human_duration, objects_at, since, value_at
 from ._json_paths import find_all, parse_path
@@ -26,14 +26,13 @@ CellOf: TypeAlias = Callable[[JSONObject, datetime], Cell]
 """A function that returns the cell of an object at the current time."""
 
 
-def read_cells() -> Mapping[str, Mapping[str, CellOf]]:
+def read_cells(release: Release) -> Mapping[str, Mapping[str, CellOf]]:
     """Return the cells of each resource by the name of the column.  Those of ``*`` are for all resources."""
     cells: defaultdict[str, dict[str, CellOf]] = defaultdict(dict)
-    with Path(__file__).with_name("cells.csv").open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            cell = _cell_of(row["Form"], row["Paths"], row["Default"])
-            for resource in row["Resources"].split():
-                cells[resource][row["Column"]] = cell
+    for row in csv.DictReader(release.read("cells.csv").decode().splitlines()):
+        cell = _cell_of(row["Form"], row["Paths"], row["Default"])
+        for resource in row["Resources"].split():
+            cells[resource][row["Column"]] = cell
     return cells
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import lzma
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final
 
 from ...models._internal import decode, dumps
 from .._storage._kinds import Kinds, ServedKind
+from .._storage._release import Release
 from .._storage._storage import JSONObject
 from ._negotiation import clauses_of
 from ._responses import JSON_TYPE, Response, text_response
@@ -26,17 +25,15 @@ _EXAMPLE: Final = ".example.com/v7"
 """The end of the paths of the examples."""
 
 
-@functools.cache
-def _documents() -> dict[str, bytes]:
-    """Return the documents in the file by path."""
-    lines = lzma.decompress(Path(__file__).with_name("openapi.xz").read_bytes()).splitlines()
-    return {path.decode(): document for path, document in (line.split(b" ", 1) for line in lines)}
+def _documents(kinds: Kinds) -> Mapping[str, bytes]:
+    return kinds.release.table("openapi.xz")
 
 
 def openapi_paths(kinds: Kinds) -> JSONObject:
     """Return the list of the documents, with a hash of each document, by which clients know whether it has changed."""
-    custom = {path: _hash(openapi_document(kinds, path)) for path in {*map(_path_of, kinds)} - _documents().keys()}
-    builtin = {path: digest for path, digest in _hashes().items() if path != "v2" and not path.endswith(_EXAMPLE)}
+    custom = {path: _hash(openapi_document(kinds, path)) for path in {*map(_path_of, kinds)} - _documents(kinds).keys()}
+    hashes = _hashes(kinds.release).items()
+    builtin = {path: digest for path, digest in hashes if path != "v2" and not path.endswith(_EXAMPLE)}
     found = sorted({**builtin, **custom}.items())
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"} for path, digest in found}}
 
@@ -44,8 +41,8 @@ def openapi_paths(kinds: Kinds) -> JSONObject:
 def openapi_document(kinds: Kinds, path: str) -> bytes:
     """Return the document with a path such as ``apis/apps/v1``, or an empty text if there is none."""
     custom = [_custom_document(served) for served in kinds if not served.is_builtin and _path_of(served) == path]
-    if not custom or path in _documents():
-        return _documents().get(path, b"") if path != "v2" else b""
+    if not custom or path in _documents(kinds):
+        return _documents(kinds).get(path, b"") if path != "v2" else b""
     document = custom[0]
     for other in custom[1:]:
         document["paths"] |= other["paths"]
@@ -53,9 +50,10 @@ def openapi_document(kinds: Kinds, path: str) -> bytes:
     return dumps(document)
 
 
-def openapi_v2(accept: str) -> Response:
+def openapi_v2(release: Release, accept: str) -> Response:
     """Return the document of OpenAPI v2, which has only the built-in kinds.  kubectl needs protobuf."""
-    return openapi_response(accept, {JSON_TYPE: lambda: _documents()["v2"], _PROTOBUF: _older_document})
+    documents = {JSON_TYPE: lambda: release.table("openapi.xz")["v2"], _PROTOBUF: lambda: _older_document(release)}
+    return openapi_response(accept, documents)
 
 
 def openapi_response(accept: str, documents: Mapping[str, Callable[[], bytes]]) -> Response:
@@ -68,8 +66,8 @@ def openapi_response(accept: str, documents: Mapping[str, Callable[[], bytes]]) 
 
 
 @functools.cache
-def _older_document() -> bytes:
-    return lzma.decompress(Path(__file__).with_name("openapi_v2.xz").read_bytes())
+def _older_document(release: Release) -> bytes:
+    return release.read("openapi_v2.xz")
 
 
 def _path_of(served: ServedKind) -> str:
@@ -77,8 +75,8 @@ def _path_of(served: ServedKind) -> str:
 
 
 @functools.cache
-def _hashes() -> dict[str, str]:
-    return {path: _hash(document) for path, document in _documents().items()}
+def _hashes(release: Release) -> dict[str, str]:
+    return {path: _hash(document) for path, document in release.table("openapi.xz").items()}
 
 
 def _hash(document: bytes) -> str:
@@ -89,7 +87,7 @@ def _custom_document(served: ServedKind) -> JSONObject:
     """Return the document of an example, with the names and the schema of a custom kind."""
     info = served.info
     group = f"{'namespaced' if info.namespaced else 'cluster'}.example.com"
-    text = _documents()[f"apis/{group}/v7"].decode()
+    text = served.release.table("openapi.xz")[f"apis/{group}/v7"].decode()
     names = {form(group): form(info.group) for form in (str, _reversed, _camel, _lower_camel)}
     names |= {"V7": info.version.capitalize(), "v7": info.version, "Gadget": info.kind, "gadgets": info.plural}
     text = re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], text)

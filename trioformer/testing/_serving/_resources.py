@@ -156,7 +156,7 @@ class Resources:
         if served is None or not _has_path(served, record):
             if not self._registry.kinds.has_builtin(record.group):
                 return not_found_page(), served
-            raise missing(record)
+            raise status_error(404, details={}) if served else missing(self._registry.kinds.release, record)
         if not served.is_stored:
             return self._answer(request, served), served
         if served.resource == "pods" and record.subresource == "log" and record.verb == "get":
@@ -168,7 +168,7 @@ class Resources:
         if served.resource == "pods" and record.subresource in ("exec", "attach", "portforward"):
             raise status_error(405, details={})
         if record.subresource is not None and record.subresource not in served.info.subresources:
-            raise missing(record) if served.is_builtin else not_found(served.info, request.name)
+            raise missing(served.release, record) if served.is_builtin else not_found(served.info, request.name)
         if record.subresource is not None and record.subresource not in PARTS:
             return self._act_on_subresource(request, served), served
         if record.verb == "watch":

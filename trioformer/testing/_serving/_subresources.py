@@ -64,7 +64,7 @@ def handle(
         case _, ("binding" | "eviction" | "log" | "scale" | "token"), _:
             raise status_error(405, details={})
         case _:
-            raise missing(record)
+            raise missing(served.release, record)
 
 
 def create_binding(registry: Registry, namespace: str, binding: JSONObject, *, dry_run: bool) -> Response:

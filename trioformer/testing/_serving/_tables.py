@@ -10,7 +10,6 @@ import functools
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any, final
 
 import attrs
@@ -18,6 +17,7 @@ import attrs
 from ...models._internal import decode
 from .._storage._field_errors import json_text, number_text
 from .._storage._kinds import ServedKind
+from .._storage._release import Release
 from .._storage._storage import JSONObject
 from ._cells import UNKNOWN, Cell, since
 from ._json_paths import find_all, parse_path
@@ -58,18 +58,18 @@ _LONGEST_CELL = 4_096
 
 def columns_of(served: ServedKind) -> tuple[Column, ...]:
     """Return the Table columns of a kind."""
+    known = _builtin_columns(served.release)
     if served.columns:
-        return (_builtin_columns()[""][0], *map(_custom_column, served.columns))
-    return _builtin_columns().get(served.resource) or _builtin_columns()[""]
+        return (known[""][0], *map(_custom_column, served.columns))
+    return known.get(served.resource) or known[""]
 
 
 @functools.cache
-def _builtin_columns() -> dict[str, tuple[Column, ...]]:
-    columns, known = {}, read_cells()
-    for line in Path(__file__).with_name("columns.txt").read_text("utf-8").splitlines():
-        resource, definitions = line.split(" ", 1)
+def _builtin_columns(release: Release) -> dict[str, tuple[Column, ...]]:
+    columns, known = {}, read_cells(release)
+    for resource, definitions in release.table("columns.txt").items():
         cells = {**known["*"], **known.get(resource, {})}
-        columns[resource] = tuple(Column(one, cells.get(one["name"], _no_cell)) for one in decode(definitions.encode()))
+        columns[resource] = tuple(Column(one, cells.get(one["name"], _no_cell)) for one in decode(definitions))
     return columns
 
 

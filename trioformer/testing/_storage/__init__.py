@@ -6,7 +6,7 @@
 - ``_metadata.py``: the metadata fields that only the server sets
 - ``_object_meta.py``: the rules for names, labels, annotations, owners and finalizers
 - ``_field_checks.py``: the removal of unknown and duplicate fields
-- ``_defaults.py``, ``_default_rules.py``: the defaults of built-in kinds.  Most of them are in ``_defaults.txt``
+- ``_defaults.py``, ``_default_rules.py``: the defaults of built-in kinds.  Most of them are in ``defaults.txt``
 - ``_strategies.py``: the fields of built-in kinds that depend on other objects or on the server
 - ``_validation.py``: the validation of objects before they are stored
 - ``_bootstrap.py``: the objects of a new cluster, which are in ``bootstrap``
@@ -21,9 +21,10 @@
 - ``_typed_problems.py``: errors of values that do not fit their type
 - ``_go_formats.py``: values in Go's formats, for error messages
 - ``_go_types.py``: the check that values have the Go types of their fields
-- ``_field_types.py``: the types of fields.  The types of built-in kinds are in ``_field_types.json``
+- ``_field_types.py``: the types of fields.  The types of built-in kinds are in ``field_types.json``
 - ``_selection.py``: label and field selectors
 - ``_kinds.py``: the served kinds and their differences
+- ``_release.py``: the tables that are taken from kube-apiserver
 - ``_conversions.py``: kinds that several versions or groups share
 - ``_custom.py``: CustomResourceDefinitions and their kinds
 - ``_definitions.py``, ``_definition_schemas.py``, ``_structural.py``: the validation of CustomResourceDefinitions and

@@ -6,17 +6,17 @@ reads them when the kind is first used, so that a new server costs nothing.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from pathlib import Path
 
+from ._release import Release
 from ._storage import Stored
 
 
-def bootstrap_objects(revision: int, created: str) -> Callable[[str], list[Stored]]:
+def bootstrap_objects(release: Release, revision: int, created: str) -> Callable[[str], list[Stored]]:
     """Return a function that returns the objects of a resource.
 
     Args:
+        release: The release of the cluster.
         revision: The revision of the objects.
         created: The time at which the objects were created.
     """
@@ -24,18 +24,8 @@ def bootstrap_objects(revision: int, created: str) -> Callable[[str], list[Store
     def objects(resource: str) -> list[Stored]:
         version, time = str(revision).encode(), created.encode()
         return [
-            Stored(key, revision, body.replace(b"<revision>", version).replace(b"<time>", time))
-            for key, body in _lines(resource)
+            Stored(key, revision, body[1:].replace(b"<revision>", version).replace(b"<time>", time))
+            for key, body in release.table(f"bootstrap/{resource}.txt").items()
         ]
 
     return objects
-
-
-@functools.cache
-def _lines(resource: str) -> tuple[tuple[str, bytes], ...]:
-    """Return the key and the body of each object."""
-    file = Path(__file__).with_name("bootstrap") / f"{resource}.txt"
-    if not file.is_file():
-        return ()
-    pairs = (line.split(b" ", 1) for line in file.read_bytes().splitlines())
-    return tuple((key.decode(), body[1:]) for key, body in pairs)

@@ -57,6 +57,7 @@ def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
                 columns=tuple(version.get("additionalPrinterColumns") or ()),
                 storage_version=stored,
                 scale=(version.get("subresources") or {}).get("scale"),
+                release=kinds.release,
             )
             kinds.add(added)
 

@@ -1,6 +1,6 @@
 """The defaults of built-in kinds, and the form in which kube-apiserver stores and sends their fields.
 
-- The defaults that do not depend on other fields are in ``_defaults.txt``, which ``models/_generate/defaults`` writes.
+- The defaults that do not depend on other fields are in ``defaults.txt``, which ``models/_generate/defaults`` writes.
   Each line has a type, such as ``core_v1.Container``, and its defaults.  The path of a type in one kind, such as
   ``core_v1.Pod.spec``, replaces the line of the type there.
 - The functions in ``_default_rules.py`` set the others.
@@ -13,9 +13,8 @@ The types of the fields are those of the table of protobuf types.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 from ...errors import DecodeError
@@ -25,6 +24,7 @@ from ._default_rules import RULES, WRONG_TYPE
 from ._definitions import DEFINITIONS
 from ._go_times import utc_time
 from ._kinds import ServedKind
+from ._release import Release
 from ._storage import JSONObject
 
 ZEROS: Final[dict[str, Any]] = {"s": "", "b": False, "i": 0, "d": 0, "e": 0, "D": "0s", "Q": "0", "I": 0}
@@ -45,7 +45,7 @@ def set_builtin_defaults(served: ServedKind, obj: JSONObject) -> None:
     The object's metadata does not change, except that a Job and a ReplicationController get the labels of their pods.
     """
     if (type_ := _type_of(served)) is not None:
-        _fill(obj, _root_plan(type_))
+        _fill(obj, _root_plan(served.release, type_))
 
 
 def _type_of(served: ServedKind) -> WireType | None:
@@ -55,17 +55,17 @@ def _type_of(served: ServedKind) -> WireType | None:
 def new_object(served: ServedKind) -> JSONObject:
     """Return an object of a built-in kind without metadata and defaults.  No manager owns its fields."""
     type_ = _type_of(served)
-    return {"metadata": {}} if type_ is None else _zero(type_)
+    return {"metadata": {}} if type_ is None else _zero(served.release, type_)
 
 
 @functools.cache
-def _zero(type_: WireType) -> JSONObject:
+def _zero(release: Release, type_: WireType) -> JSONObject:
     zero: JSONObject = {}
-    plan = _Plan()
-    plan.add(type_, "", {})
+    plan = _Plan(release, {})
+    plan.add(type_, "")
     zero |= plan.defaults
     for name in plan.copied:
-        zero[name] = _zero(plan.children[name].type)
+        zero[name] = _zero(release, plan.children[name].type)
     return zero
 
 
@@ -73,7 +73,7 @@ def empty_status(served: ServedKind) -> JSONObject:
     """Return the status of a new object of a built-in kind."""
     status: JSONObject = {}
     type_ = _type_of(served)
-    if type_ is not None and (child := _root_plan(type_).children.get("status")) is not None:
+    if type_ is not None and (child := _root_plan(served.release, type_).children.get("status")) is not None:
         child.fill(status)
     return status
 
@@ -84,10 +84,11 @@ class _Child(NamedTuple):
     shape: str
     type: WireType
     path: str
+    release: Release
 
     def fill(self, member: Any) -> None:
         """Set the defaults of the objects in a member."""
-        plan = _plan(self.type, self.path)
+        plan = _plan(self.release, self.type, self.path)
         if not self.shape:
             members: Iterable[Any] = (member,)
         else:
@@ -101,9 +102,11 @@ class _Child(NamedTuple):
 class _Plan:
     """The changes to an object of one type."""
 
-    __slots__ = ("amounts", "children", "copied", "defaults", "empties", "rules", "times")
+    __slots__ = ("_release", "_table", "amounts", "children", "copied", "defaults", "empties", "rules", "times")
 
-    def __init__(self) -> None:
+    def __init__(self, release: Release, table: Mapping[str, bytes]) -> None:
+        self._release = release
+        self._table = table
         self.defaults: list[tuple[str, Any]] = []
         """The values of members that are absent."""
         self.copied: dict[str, Callable[[], Any]] = {}
@@ -117,22 +120,22 @@ class _Plan:
         self.times: list[tuple[str, bool]] = []
         """The times, and whether they have microseconds."""
 
-    def add(self, type_: WireType, path: str, table: dict[str, str]) -> None:
+    def add(self, type_: WireType, path: str) -> None:
         """Add the fields of a type."""
         name = f"{type_.module}.{type_.name}"
-        defaults = decode((table.get(path) or table.get(name) or "{}").encode())
+        defaults = decode(self._table.get(path) or self._table.get(name) or b"{}")
         if name in RULES:
             self.rules.append(RULES[name])
         for field in type_.fields.values():
             if field.is_inline:
-                self.add(type_.type_of(field.element), path, table)
+                self.add(type_.type_of(field.element), path)
                 continue
             kind, where = field.kind, f"{path}.{field.json}" if path else ""
             is_object = has_objects(field.element)
             if is_object:
                 # Most paths have no line of their own, so that their plans are shared.
-                own = where if any(line.startswith(where) for line in table if where) else ""
-                self.children[field.json] = _Child(field.shape, type_.type_of(field.element), own)
+                own = where if any(line.startswith(where) for line in self._table if where) else ""
+                self.children[field.json] = _Child(field.shape, type_.type_of(field.element), own, self._release)
             if field.element.removeprefix("*") == "Q":
                 self.amounts.append(field.json)
             if field.element.removeprefix("*") in ("T", "U"):
@@ -206,23 +209,17 @@ def _canonical_text(text: str) -> str:
 
 
 @functools.cache
-def _table() -> dict[str, str]:
-    lines = Path(__file__).with_name("_defaults.txt").read_text("utf-8").splitlines()
-    return dict(line.split(" ", 1) for line in lines)
-
-
-@functools.cache
-def _plan(type_: WireType, path: str) -> _Plan:
-    plan = _Plan()
-    plan.add(type_, path, _table())
+def _plan(release: Release, type_: WireType, path: str) -> _Plan:
+    plan = _Plan(release, release.table("defaults.txt"))
+    plan.add(type_, path)
     plan.fill_copied()
     return plan
 
 
 @functools.cache
-def _root_plan(type_: WireType) -> _Plan:
-    plan = _Plan()
-    plan.add(type_, f"{type_.module}.{type_.name}", _table())
+def _root_plan(release: Release, type_: WireType) -> _Plan:
+    plan = _Plan(release, release.table("defaults.txt"))
+    plan.add(type_, f"{type_.module}.{type_.name}")
     plan.children.pop("metadata", None)  # the registry has its rules
     plan.copied.pop("metadata", None)
     plan.empties.discard("metadata")

@@ -206,7 +206,7 @@ def _kind_problem(served: ServedKind, obj: JSONObject, *, is_patch: bool) -> str
         raise invalid(group, kind, (obj.get("metadata") or {}).get("name") or "", causes)
     internal = info.group.partition(".")[0] or "core"
     into = f"converting (v1.{kind}) to ({internal}.{info.kind}): unknown conversion"
-    if served.is_builtin and builtin_type(version, kind) is None:
+    if served.is_builtin and builtin_type(served.release, version, kind) is None:
         into = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
     elif kind == info.kind:
         expected = f"does not match the expected API version ({info.api_version})"

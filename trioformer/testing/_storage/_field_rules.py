@@ -1,6 +1,6 @@
 """The validation of the fields of built-in kinds: required fields, enums, formats, ranges and duplicates.
 
-The table in ``_validation.txt``, which ``tests/e2e/fetch_validation.py`` writes, has a line for each type with rules,
+The table in ``validation.txt``, which ``tests/e2e/fetch_validation.py`` writes, has a line for each type with rules,
 such as ``core_v1.Container``.  Its members are the fields in the order in which kube-apiserver validates them.
 """
 
@@ -11,7 +11,6 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final, final
 
 from ...models._internal import WireType, decode
@@ -22,6 +21,7 @@ from ._field_errors import duplicate, invalid_value, not_supported, required
 from ._kind_rules import CHECKS, Check
 from ._kinds import ServedKind
 from ._object_meta import NameRule, dns_1035_problems, key_problems, label_problems, subdomain_problems, value_problems
+from ._release import Release
 from ._storage import JSONObject
 
 _UNKNOWN: Final = (DEFINITIONS, "apiservices.apiregistration.k8s.io", "namespaces")
@@ -177,21 +177,16 @@ def _find_duplicates(items: list[Any], key: str, path: str, causes: list[JSONObj
 
 
 @functools.cache
-def _table() -> dict[str, dict[str, Any]]:
-    lines = Path(__file__).with_name("_validation.txt").read_text("utf-8").splitlines()
-    return {name: decode(rules.encode()) for name, rules in (line.split(" ", 1) for line in lines)}
-
-
-@functools.cache
-def _fields(type_: WireType) -> list[_Field] | None:
+def _fields(release: Release, type_: WireType) -> list[_Field] | None:
     """Return the rules of a type and of the types of its fields, or None if there are none."""
     known = {field.json: (owner, field) for _, owner, field in type_.members()}
-    rules = _table().get(name := f"{type_.module}.{type_.name}", {})
+    name = f"{type_.module}.{type_.name}"
+    rules = decode(release.table("validation.txt").get(name, b"{}"))
     found = []
     for json_name in [*(one for one in rules if one in known), *(one for one in known if one not in rules)]:
         owner, field = known[json_name]
         has_rules_below = has_objects(field.element) and json_name not in _SKIPPED
-        below = _fields(owner.type_of(field.element)) if has_rules_below else None
+        below = _fields(release, owner.type_of(field.element)) if has_rules_below else None
         rule, check = rules.get(json_name) or {}, CHECKS.get(f"{name}.{json_name}")
         if rule or below or check:
             found.append(_Field(json_name, rule, below, check, is_map=field.shape not in ("", "[")))
@@ -201,7 +196,7 @@ def _fields(type_: WireType) -> list[_Field] | None:
 def field_causes(served: ServedKind, obj: JSONObject) -> list[JSONObject]:
     """Validate an object of a built-in kind, whose defaults are set, and return the causes of all errors."""
     type_ = None if served.resource in _UNKNOWN else served.wire_type
-    fields = None if type_ is None else _fields(type_)
+    fields = None if type_ is None else _fields(served.release, type_)
     causes: list[JSONObject] = []
     if fields is not None:
         with suppress(*WRONG_TYPE):

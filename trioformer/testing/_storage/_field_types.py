@@ -1,6 +1,6 @@
 """The types of fields, which decide how objects are merged and owned.
 
-The types of built-in kinds are in ``_field_types.json``, which ``tests/e2e/fetch_field_types.py`` writes.  The types
+The types of built-in kinds are in ``field_types.json``, which ``tests/e2e/fetch_field_types.py`` writes.  The types
 are encoded as follows:
 
 - ``s`` is a string, ``n`` is a number, ``b`` is a boolean, and ``u`` is any scalar.
@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
 
 from ...models._internal import decode
+from ._release import INSTALLED, Release
 
 Scalar: TypeAlias = Literal["string", "numeric", "boolean", "untyped"]
 """The type of a scalar."""
@@ -162,36 +162,37 @@ OBJECT_META: Final = "meta.v1.ObjectMeta"
 
 
 @cache
-def _table() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = decode(Path(__file__).with_name("_field_types.json").read_bytes())
+def _table(release: Release) -> Mapping[str, Any]:
+    table: Mapping[str, Any] = decode(release.read("field_types.json"))
     return {**table, "atomic": frozenset(table["atomic"])}
 
 
-def builtin_type(api_version: str, kind: str) -> FieldType | None:
+def builtin_type(release: Release, api_version: str, kind: str) -> FieldType | None:
     """Return the type of a built-in kind, or None if the kind is not in the table."""
-    name = _table()["kinds"].get(f"{api_version} {kind}")
-    return None if name is None else named_type(name)
+    name = _table(release)["kinds"].get(f"{api_version} {kind}")
+    return None if name is None else named_type(release, name)
 
 
 @cache
-def named_type(name: str) -> FieldType:
+def named_type(release: Release, name: str) -> FieldType:
     """Return the struct type with this name from the table."""
-    table = _table()
+    table = _table(release)
     parts = {field: code.partition("=") for field, code in table["types"][name].items()}
     defaults = {field: decode(default.encode()) for field, (_, _, default) in parts.items() if default}
     fields = {
-        field: Field(_lazily(code), default=defaults.get(field, MISSING)) for field, (code, _, _) in parts.items()
+        field: Field(_lazily(release, code), default=defaults.get(field, MISSING))
+        for field, (code, _, _) in parts.items()
     }
     implied = {field: default for field, default in defaults.items() if default in (None, {})}
     return FieldType(map=MapType(fields, None, is_atomic=name in table["atomic"], implied=implied))
 
 
-def _lazily(code: str) -> Callable[[], FieldType]:
-    return lambda: coded_type(code)
+def _lazily(release: Release, code: str) -> Callable[[], FieldType]:
+    return lambda: coded_type(release, code)
 
 
 @cache
-def coded_type(code: str) -> FieldType:
+def coded_type(release: Release, code: str) -> FieldType:
     """Return the type for a type code from the table."""
     if (known := _CODES.get(code)) is not None:
         return known
@@ -201,14 +202,14 @@ def coded_type(code: str) -> FieldType:
         patch = patch if divider else keys
         names = () if keys in ("", "*") else tuple(keys.split(","))
         patch_key = "" if patch == "*" else patch.partition(",")[0] or None
-        return FieldType(items=ListType(_lazily(item), is_atomic=not keys, keys=names, patch_key=patch_key))
+        return FieldType(items=ListType(_lazily(release, item), is_atomic=not keys, keys=names, patch_key=patch_key))
     if code.startswith("{}"):
-        return FieldType(map=MapType({}, _lazily(code[2:])))
+        return FieldType(map=MapType({}, _lazily(release, code[2:])))
     if code.startswith("!"):
-        struct = coded_type(code[1:]).map
+        struct = coded_type(release, code[1:]).map
         assert struct is not None
         return FieldType(map=attrs.evolve(struct, is_atomic=True))
-    return named_type(code)
+    return named_type(release, code)
 
 
 # --- custom kinds -----------------------------------------------------------------------------------------------------
@@ -259,7 +260,7 @@ def _map_type(schema: Mapping[str, Any], preserves: bool, is_object: bool) -> Ma
     }
     if is_object or schema.get("x-kubernetes-embedded-resource") is True:
         fields |= {name: Field(_just(_CODES["s"])) for name in ("apiVersion", "kind")}
-        fields["metadata"] = Field(_lazily(OBJECT_META))
+        fields["metadata"] = Field(_lazily(INSTALLED, OBJECT_META))  # the same in each release
     additional = schema.get("additionalProperties")
     element: Callable[[], FieldType] | None = None
     if isinstance(additional, dict):

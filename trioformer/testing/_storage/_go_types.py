@@ -1,7 +1,7 @@
 """The decoding of objects as Go structs: the types of the values, and the removal of unknown fields.
 
 The types are those of the table of protobuf types.  The names of Go types that do not follow from it are in
-``_go_types.txt``, which ``models/_generate/protobuf`` writes.
+``go_types.txt``, which ``models/_generate/protobuf`` writes.  Both are of the installed release, as the classes are.
 
 kube-apiserver has two decoders with different messages.  The one for strategic merge patches does not name the field.
 
@@ -14,7 +14,6 @@ import binascii
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
 from ...errors import DecodeError
@@ -24,6 +23,7 @@ from ._defaults import ZEROS, has_objects
 from ._field_errors import number_text
 from ._go_times import time_problem, utc_time
 from ._kinds import SCALE
+from ._release import INSTALLED
 from ._status import bad_request
 from ._storage import JSONObject
 
@@ -294,10 +294,9 @@ def unconverted(value: Any, field: _Field, shape: str, where: str) -> str:
 
 
 @functools.cache
-def _go_types() -> dict[str, dict[str, str]]:
-    lines = Path(__file__).with_name("_go_types.txt").read_text("utf-8").splitlines()
-    named = (line.split(" ") for line in lines)
-    return {name: dict(field.split("=", 1) for field in fields) for name, *fields in named}
+def _go_names(type_: WireType) -> dict[str, str]:
+    names = INSTALLED.table("go_types.txt").get(f"{type_.module}.{type_.name}", b"")
+    return dict(name.split("=", 1) for name in names.decode().split())
 
 
 _TYPE_META: Final = WireType("meta_v1", "TypeMeta", "1?kind s,2?apiVersion s")  # which the table leaves out
@@ -312,6 +311,5 @@ def _is_kind(type_: WireType) -> bool:
 def _fields(type_: WireType) -> dict[str, _Field]:
     fields = dict(_fields(_TYPE_META)) if _is_kind(type_) else {}
     for path, owner, field in type_.members():
-        names = _go_types().get(f"{owner.module}.{owner.name}", {})
-        fields[field.json] = _Field(path, field, owner, names.get(field.json))
+        fields[field.json] = _Field(path, field, owner, _go_names(owner).get(field.json))
     return fields

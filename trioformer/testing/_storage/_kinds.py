@@ -1,21 +1,21 @@
 """The kinds that the embedded server serves, and the differences between them.
 
-The differences between built-in kinds are in ``_kinds.txt``, which ``tests/e2e/fetch_kinds.py`` writes.  Each line has
-a resource and the words for it, which the properties of :class:`ServedKind` explain.
+The differences between built-in kinds are in ``kinds.txt``, which ``tests/e2e/fetch_kinds.py`` writes.  Each line has a
+resource and the words for it, which the properties of :class:`ServedKind` explain.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, final
 
 import attrs
 
 from ...models import ResourceInfo
-from ...models._internal import WireType, builtin_resources, dumps, find_wire_type
+from ...models._internal import WireType, builtin_resources, decode, dumps, find_wire_type
 from ._conversions import CONVERSIONS, Conversion
+from ._release import INSTALLED, Release
 from ._schemas import Schema
 from ._storage import JSONObject, Stored, body_of
 
@@ -24,12 +24,6 @@ DEPRECATIONS = {
     ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 """The warnings of built-in kinds in deprecated versions that the server still serves."""
-
-
-@functools.cache
-def _table() -> dict[str, list[str]]:
-    lines = Path(__file__).with_name("_kinds.txt").read_text("utf-8").splitlines()
-    return {resource: words for resource, *words in map(str.split, lines)}
 
 
 @final
@@ -54,6 +48,8 @@ class ServedKind:
     """The version in which the objects of a custom kind are stored, or an empty string for this version."""
     scale: Mapping[str, Any] | None = attrs.field(default=None, eq=False)
     """The paths for the Scale of a custom kind, or None."""
+    release: Release = attrs.field(default=INSTALLED, eq=False)
+    """The release whose tables say how objects of the kind are stored and shown."""
 
     @functools.cached_property
     def conversion(self) -> Conversion | None:
@@ -140,7 +136,7 @@ class ServedKind:
 
     @functools.cached_property
     def _words(self) -> list[str]:
-        return _table().get(self.resource, [])
+        return self.release.table("kinds.txt").get(self.resource, b"").decode().split()
 
     @property
     def is_namespace(self) -> bool:
@@ -159,19 +155,16 @@ SCALE = ServedKind(
 class Kinds:
     """The served kinds.  Kinds can be added and removed while the server runs."""
 
+    release: Release = INSTALLED
+    """The release that the server follows."""
     _by_path: dict[tuple[str, str, str], ServedKind] = attrs.field(factory=dict)
     _by_kind: dict[tuple[str, str], ServedKind] = attrs.field(init=False, factory=dict)
     """The kinds by apiVersion and kind.  It is empty after a change."""
 
     @classmethod
-    def builtin(cls) -> Kinds:
-        """Return the kinds that a new cluster serves."""
-        kinds = cls()
-        for info in builtin_resources():
-            if info.kind != "ComponentStatus":
-                deprecation = DEPRECATIONS.get((info.api_version, info.kind), "")
-                kinds.add(ServedKind(info, is_builtin=True, deprecation=deprecation))
-        return kinds
+    def builtin(cls, release: Release = INSTALLED) -> Kinds:
+        """Return the kinds that a new cluster of a release serves, except for kinds without a class in the models."""
+        return cls(release, dict(_builtin(release)))
 
     def add(self, served: ServedKind) -> None:
         """Serve a kind.  This replaces any kind with the same group, version and plural."""
@@ -185,11 +178,11 @@ class Kinds:
 
     def copy(self) -> Kinds:
         """Return a copy that later changes do not affect."""
-        return Kinds(dict(self._by_path))
+        return Kinds(self.release, dict(self._by_path))
 
     def replace(self, others: Kinds) -> None:
-        """Serve exactly the kinds in ``others``."""
-        self._by_path, self._by_kind = dict(others._by_path), {}
+        """Serve exactly the kinds in ``others``, as in their release."""
+        self.release, self._by_path, self._by_kind = others.release, dict(others._by_path), {}
 
     @property
     def namespaces(self) -> ServedKind:
@@ -201,8 +194,9 @@ class Kinds:
         return self._by_path.get((group, version, plural))
 
     def has_builtin(self, group: str) -> bool:
-        """Return whether a built-in kind belongs to this group."""
-        return any(served.is_builtin and served.info.group == group for served in self._by_path.values())
+        """Return whether the release has built-in kinds in this group."""
+        prefix = f"apis/{group}/" if group else "api/"
+        return any(path.startswith(prefix) for path in self.release.table("discovery.txt"))
 
     def find_kind(self, api_version: str, kind: str) -> ServedKind | None:
         """Return the kind with this apiVersion and kind, or None."""
@@ -220,3 +214,19 @@ class Kinds:
 
     def __iter__(self) -> Iterator[ServedKind]:
         return iter(tuple(self._by_path.values()))
+
+
+@functools.cache
+def _builtin(release: Release) -> dict[tuple[str, str, str], ServedKind]:
+    documents = map(decode, release.table("discovery.txt").values())
+    listed = {(one["groupVersion"], each["name"]) for one in documents for each in one.get("resources", ())}
+    return {
+        (info.group, info.version, info.plural): ServedKind(
+            info,
+            is_builtin=True,
+            deprecation=DEPRECATIONS.get((info.api_version, info.kind), ""),
+            release=release,
+        )
+        for info in builtin_resources()
+        if (info.api_version, info.plural) in listed and info.kind != "ComponentStatus"
+    }

@@ -83,7 +83,7 @@ def _read_change(served: ServedKind, content_type: str, body: bytes, fields: Fie
         return lambda obj: merge(obj, patch)
     if fields is not None:
         fields.strategic = patch
-    of = builtin_type(served.info.api_version, served.info.kind) or DEDUCED
+    of = builtin_type(served.release, served.info.api_version, served.info.kind) or DEDUCED
     return lambda obj: strategic_merge(of, obj, patch)
 
 

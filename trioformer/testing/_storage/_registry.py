@@ -150,7 +150,7 @@ class Registry:
     def create_system_objects(self) -> None:
         """Create the namespaces that every new cluster has, and its other objects when their kinds are first used."""
         if self.sets_defaults:
-            self.storage.bootstrap = bootstrap_objects(self.storage.revision, timestamp(self.clock))
+            self.storage.bootstrap = bootstrap_objects(self.kinds.release, self.storage.revision, timestamp(self.clock))
         for name in SYSTEM_NAMESPACES:
             self.create(self.kinds.namespaces, "", {"metadata": {"name": name}})
 

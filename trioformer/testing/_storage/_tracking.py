@@ -88,8 +88,10 @@ class FieldTracker:
 
     def type_of(self, served: ServedKind, api_version: str) -> FieldType | None:
         """Return the type of a kind in a given version, or None if the version is unknown."""
-        if served.is_builtin and (found := builtin_type(api_version, served.info.kind)) is not None:
-            return found
+        if served.is_builtin:
+            found = builtin_type(served.release, api_version, served.info.kind)
+            if found is not None:
+                return found
         version = api_version.rpartition("/")[2]
         definition = self._storage.get(_custom.DEFINITIONS, served.resource)
         known = self._types.get((served.resource, version))
