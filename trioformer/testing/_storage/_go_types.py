@@ -13,7 +13,7 @@ from __future__ import annotations
 import binascii
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, final
 
 from ...errors import DecodeError
@@ -42,9 +42,7 @@ _SCALARS: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
     "B": ("v1.JSONSchemaPropsOrBool", (dict, bool)),
     "F": ("v1.JSON", (dict, list, str, int, float, bool)),
 }
-"""The Go type and the Python types of a scalar, by the letter of its kind."""
-_UNCHECKED: Final[tuple[str, tuple[type, ...]]] = ("", ())
-"""The entry for all other kinds, whose values are not checked."""
+"""The Go type and the Python types of a scalar, by the letter of its kind.  Values of other kinds are not checked."""
 _NULLABLE: Final = frozenset("RFAB")
 """The kinds of the fields that may contain any JSON, including null."""
 _CONTAINERS: Final[dict[str, tuple[str, type | None, str]]] = {
@@ -64,21 +62,6 @@ _QUANTITY_PROBLEM: Final = "quantities must match the regular expression '^([+-]
 class _Field:
     """A field of a Go struct."""
 
-    __slots__ = (
-        "below",
-        "classes",
-        "container",
-        "go",
-        "is_nullable",
-        "item",
-        "kind",
-        "limit",
-        "path",
-        "shape",
-        "struct",
-        "zero",
-    )
-
     def __init__(self, path: str, field: Any, owner: WireType, go: str | None) -> None:
         self.path = path
         """The names of the inlined structs, and of the field."""
@@ -91,7 +74,7 @@ class _Field:
         if self.struct is not None:
             item = f"{self.struct.module.rpartition('_')[2]}.{self.struct.name}"
         else:
-            item, self.classes = _SCALARS.get(field.element, _UNCHECKED)
+            item, self.classes = _SCALARS.get(field.element, ("", ()))
         prefix, self.container, self.shape = _CONTAINERS[field.shape if self.classes else ""]
         self.go = go or prefix + item
         """The Go type of the value."""
@@ -162,11 +145,11 @@ def check_delete_options(body: Mapping[str, Any]) -> None:
 
 def metadata_of(obj: JSONObject) -> JSONObject:
     """Check the types in an object's metadata, and return the metadata.  Missing metadata is added."""
-    metadata = obj["metadata"] = {} if obj.get("metadata") is None else obj["metadata"]
+    metadata: JSONObject = {} if obj.get("metadata") is None else obj["metadata"]
     if problem := metadata_problem(metadata):
         raise bad_request(f"the object provided is unrecognized: metadata: {problem}")
-    checked: JSONObject = metadata
-    return checked
+    obj["metadata"] = metadata
+    return metadata
 
 
 def metadata_problem(metadata: object) -> str:
@@ -194,21 +177,21 @@ def find_problem(obj: Mapping[str, Any], type_: WireType, message: Message, stra
         if field is None or value is None:
             strange.append(name)
             continue
-        problem = ""
         if field.container is not None and type(value) is not field.container:
             problem = message(value, field, field.shape, f"{type_.name}.{path}{field.path} of type {field.go}")
-        else:
-            for item in _items(value) if field.container is not None else (value,):
-                if item is None:
-                    strange.append(name)
-                elif field.is_wrong(item):
-                    problem = message(item, field, "", f"{type_.name}.{path}{field.path} of type {field.item}")
-                elif field.below is not None and isinstance(item, dict):
-                    problem = find_problem(item, field.below, message, strange, f"{path}{field.path}.")
-                if problem:
-                    break
-        if problem:
-            return problem
+            if problem:
+                return problem
+            continue
+        for item in value.values() if field.container is dict else value if field.container is list else (value,):
+            problem = ""
+            if item is None:
+                strange.append(name)
+            elif field.is_wrong(item):
+                problem = message(item, field, "", f"{type_.name}.{path}{field.path} of type {field.item}")
+            elif field.below is not None and isinstance(item, dict):
+                problem = find_problem(item, field.below, message, strange, f"{path}{field.path}.")
+            if problem:
+                return problem
     return ""
 
 
@@ -242,10 +225,6 @@ def remove_unknown(value: Any, type_: WireType, path: str, on_unknown: Callable[
                     remove_unknown(item, field.struct, below, on_unknown)
     for name in gone:
         del value[name]
-
-
-def _items(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def json_type(value: object) -> str:

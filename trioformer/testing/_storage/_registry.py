@@ -199,10 +199,7 @@ class Registry:
         if managers != obj["metadata"].get("managedFields"):
             obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
         prepare_create(self.storage, served, obj, keep_status=part == "whole", sets_defaults=self.sets_defaults)
-        is_checked = self.sets_defaults and part == "main"
-        check_object(served, obj, checks_fields=is_checked, fields=fields)
-        if is_checked:
-            self._check_allocations(served, key, obj, None, dry_run=dry_run)
+        self._check(served, key, obj, None, part, fields, dry_run=dry_run)
         if not dry_run and _is_revision(given.get("resourceVersion")):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         if (existing := self.storage.get(served.resource, key)) is not None:
@@ -333,10 +330,7 @@ class Registry:
         obj["metadata"] = ordered({**metadata, "managedFields": managed})
         if json_equal(obj, old):
             return current
-        is_checked = self.sets_defaults and part == "main"
-        check_object(served, obj, old, status_only=part == "status", checks_fields=is_checked, fields=fields)
-        if is_checked:
-            self._check_allocations(served, current.key, obj, old, dry_run=dry_run)
+        self._check(served, current.key, obj, old, part, fields, dry_run=dry_run)
         obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
         if dry_run:
             return Stored(current.key, current.revision, body_of(obj))
@@ -347,13 +341,23 @@ class Registry:
             _custom.update_kinds(self.kinds, obj)
         return stored
 
-    def _check_allocations(
-        self, served: ServedKind, key: str, obj: JSONObject, old: JSONObject | None, *, dry_run: bool
+    def _check(
+        self,
+        served: ServedKind,
+        key: str,
+        obj: JSONObject,
+        old: JSONObject | None,
+        part: Part,
+        fields: FieldCheck | None,
+        *,
+        dry_run: bool,
     ) -> None:
-        if served.resource == "services":
-            causes = [*allocation_causes(self.storage, key, obj, old, dry_run=dry_run)]
-            if causes:
-                raise invalid("", served.info.kind, obj["metadata"]["name"], causes[:1])
+        """Check a new object, or an object that was ``old``, in the form in which it is stored."""
+        is_checked = self.sets_defaults and part == "main"
+        check_object(served, obj, old, status_only=part == "status", checks_fields=is_checked, fields=fields)
+        if is_checked and served.resource == "services":
+            for why in allocation_causes(self.storage, key, obj, old, dry_run=dry_run):
+                raise invalid("", served.info.kind, obj["metadata"]["name"], [why])
 
     @classmethod
     def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:

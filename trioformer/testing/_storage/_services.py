@@ -120,7 +120,10 @@ def _allocated(spec: JSONObject) -> set[str]:
 def allocation_causes(
     storage: Storage, key: str, service: JSONObject, old: JSONObject | None, *, dry_run: bool
 ) -> Iterator[JSONObject]:
-    """Check that the new addresses and ports of a Service are valid and free, and yield the causes of errors."""
+    """Check that the new addresses and ports of a Service are valid and free, and yield the causes of errors.
+
+    kube-apiserver allocates them one after the other, so it reports only the first.
+    """
     spec = service["spec"]
     wanted = _allocated(spec) - (set() if old is None else _allocated(old["spec"]))
     texts = [f'odePort":{one}'.encode() if one.isdecimal() else f'"{one}"'.encode() for one in wanted]
@@ -129,11 +132,11 @@ def allocation_causes(
         if not (stored.key == key and old) and any(text in stored.body for text in texts):
             used |= _allocated(stored.decoded()["spec"])
     addresses = spec.get("clusterIPs") or []
-    for address in addresses:
-        problem = _address_problem(address) if address in wanted else ""
-        if ":" in address and address in wanted:
+    for address in (one for one in addresses if one in wanted):
+        problem = _address_problem(address)
+        if ":" in address:
             yield invalid_value("spec.clusterIPs[0]", addresses, "IPv6 is not configured on this cluster")
-        elif problem or (address in used & wanted and not dry_run):
+        elif problem or (address in used and not dry_run):
             problem = problem or "provided IP is already allocated"
             yield invalid_value("spec.clusterIPs", addresses, f"failed to allocate IP {address}: {problem}")
     of_port: dict[int, int] = {}
@@ -150,6 +153,5 @@ def _address_problem(address: str) -> str:
     with suppress(ValueError):
         number = int(ipaddress.ip_address(address)) - int(_NETWORK.network_address)
         if not 0 < number < _NETWORK.num_addresses - 1:
-            valid = f"The range of valid IPs is {_NETWORK}"
-            return f"the provided IP ({address}) is not in the valid range. {valid}"
+            return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {_NETWORK}"
     return ""
