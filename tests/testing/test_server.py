@@ -252,7 +252,7 @@ async def test_a_client_that_is_cancelled_before_the_response_ends_the_request(n
 
 async def test_a_request_that_the_ending_server_does_not_receive_fails(nursery: trio.Nursery) -> None:
     sender, exchanges = trio.open_memory_channel[Exchange](0)
-    transport = InMemoryTransport(lambda: sender)
+    transport = InMemoryTransport(lambda: sender, APIServer().asgi_app)
 
     async def end() -> None:
         await trio.testing.wait_all_tasks_blocked()
@@ -260,15 +260,15 @@ async def test_a_request_that_the_ending_server_does_not_receive_fails(nursery: 
 
     nursery.start_soon(end)
     with pytest.raises(httpx.RemoteProtocolError, match="without a response"):
-        await transport.handle_async_request(httpx.Request("GET", URL))
+        await transport.handle_async_request(httpx.Request("GET", f"{URL}{PODS}?watch=1"))
 
 
 async def test_a_response_that_is_too_late_is_a_timeout(autojump_clock: trio.testing.MockClock) -> None:
     server = APIServer()
 
     sender, exchanges = trio.open_memory_channel[Exchange](1)
-    transport = InMemoryTransport(lambda: sender)
-    request = httpx.Request("GET", URL, extensions={"timeout": {"read": 3}})
+    transport = InMemoryTransport(lambda: sender, APIServer().asgi_app)
+    request = httpx.Request("GET", f"{URL}{PODS}?watch=x", extensions={"timeout": {"read": 3}})
     with pytest.raises(httpx.ReadTimeout, match="did not respond for 3 s"):
         await transport.handle_async_request(request)
     exchange = await exchanges.receive()

@@ -32,8 +32,10 @@ import trio
 from ..client import Client, ClientOptions, open_client
 from ..kubeconfig import ClusterConfig
 from ..transport._internal import CUT_OFF, NO_RESPONSE
-from ._serving._app import Application, Message
+from ._serving._app import Application, Message, complete, send_response
+from ._serving._messages import encode
 from ._serving._pod_processes import UPGRADE
+from ._serving._responses import Response
 
 MAX_BUFFERED_CHUNKS = 16
 """The number of chunks of a response that may wait for the client."""
@@ -114,6 +116,8 @@ class Exchange:
     scope: Message
     body: bytes
     chunks: trio.MemorySendChannel[bytes]
+    ready: Response | Exception | None = None
+    """The response or the error of the application, which has already handled the request."""
     head: tuple[int, list[tuple[bytes, bytes]]] | None = None
     response_started: trio.Event = attrs.field(factory=trio.Event)
     """An event that is set when ``head`` is set or the application has ended without a response."""
@@ -128,8 +132,13 @@ class Exchange:
     _body_sent: bool = False
 
     async def serve(self, app: Application) -> None:
-        """Run the application for this request."""
+        """Run the application for this request, or send the response that is ready."""
         try:
+            if isinstance(self.ready, Exception):
+                raise self.ready
+            if self.ready is not None:
+                await send_response(await encode(self.ready), self._send)
+                return
             await app({**self.scope, "extensions": {UPGRADE: self._upgrade}}, self._receive, self._send)
         finally:
             if self._switched is not None:
@@ -210,6 +219,7 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
     """An httpx transport that sends requests to the task that runs the server."""
 
     _get_exchanges: Callable[[], trio.abc.SendChannel[Exchange]]
+    _app: Application
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and return when the head of the response has been received.
@@ -218,10 +228,20 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
             RuntimeError: The server is not running.
             httpx.TransportError: The server has ended, the server refuses connections, or httpx's read timeout expired.
         """
-        body = await request.aread()
+        body, scope = await request.aread(), _scope(request)
         exchanges = self._get_exchanges()
+        await trio.lowlevel.checkpoint()
+        ready: Response | Exception | None = None
+        try:
+            ready = self._app.respond(scope, body)
+        except Exception as error:  # noqa: BLE001  # raised in the server's task
+            ready = error
+        if isinstance(ready, Response) and (whole := complete(ready)) is not None:
+            headers, content = whole
+            content = b"" if request.method == "HEAD" else content
+            return httpx.Response(ready.code, headers=headers, content=content, request=request)
         send, receive = trio.open_memory_channel[bytes](MAX_BUFFERED_CHUNKS)
-        exchange = Exchange(_scope(request), body, send)
+        exchange = Exchange(scope, body, send, ready)
         read_timeout = _read_timeout_of(request)
         stream = ResponseStream(exchange, receive, read_timeout)
         try:

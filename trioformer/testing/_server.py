@@ -183,7 +183,7 @@ class APIServer(DirectAPI):
 
         Requests raise ``RuntimeError`` while :meth:`run` is not running.
         """
-        return InMemoryTransport(self._open_exchanges)
+        return InMemoryTransport(self._open_exchanges, self._app)
 
     def open_client(self, *, field_manager: str | None = None) -> AbstractAsyncContextManager[Client]:
         """Open a client for this server, which requests JSON, because the server stores JSON.
@@ -192,7 +192,7 @@ class APIServer(DirectAPI):
             field_manager: The field manager, as for :func:`~trioformer.client.open_client`.  To set other arguments,
                 call that function with :attr:`config` and :meth:`http_transport`.
         """
-        return open_in_memory(self.config, InMemoryTransport(self._open_exchanges), field_manager)
+        return open_in_memory(self.config, InMemoryTransport(self._open_exchanges, self._app), field_manager)
 
     def _open_exchanges(self) -> trio.MemorySendChannel[Exchange]:
         if self._exchanges is None:

@@ -12,10 +12,10 @@ breaks the connection.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from functools import partial
 from itertools import chain, islice
-from typing import Any, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 import trio
@@ -44,6 +44,8 @@ Run: TypeAlias = Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[bool]]
 """Sends a stream, and returns whether the stream is complete."""
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
+_STREAMS: Final = ("/log", "/exec", "/attach", "/portforward")
+"""The ends of the paths of requests whose responses are not complete at once."""
 _COMMON_HEADERS = ((b"cache-control", b"no-cache, private"),)
 
 
@@ -82,6 +84,60 @@ class Application:
             await send({"type": f"lifespan.{phase}.complete"})
 
     async def _http(self, scope: Message, receive: Receive, send: Send) -> None:
+        received = self._receive(scope)
+        result: Result
+        try:
+            body = await _read_body(receive)
+            if body is None:
+                return
+            held, error = self._faults.take(received.record)
+            if held and await _disconnects_within(held, receive):
+                return
+            if error is not None:
+                raise error
+            result, served = self._handle(received, body)
+        except APIStatusError as error:
+            result, served = received.refuse(error), None
+        record = received.record
+        if isinstance(result, ProcessRequest | PortForwardRequest):
+            record.set_code(101)
+            try:
+                socket = await accept(result.protocols, received.headers, (scope.get("extensions") or {}).get(UPGRADE))
+            except APIStatusError as error:
+                await send_response(await encode(received.refuse(error)), send)
+                return
+            try:
+                await result.run(socket)
+            finally:
+                await socket.aclose()
+        elif isinstance(result, Watch) and served is not None:
+            with self._watches.register(served.resource) as opened:
+                run: Run = partial(result.run, opened)
+                media_type = JSON_TYPE
+                if result.is_protobuf:
+                    run, media_type = _in_messages(run), f"{PROTOBUF};stream=watch"
+                await _stream(run, media_type.encode(), warning_headers(received.warnings), receive, send)
+        elif isinstance(result, LogStream):
+            with self._followers.register(result.resource) as opened:
+                await _stream(partial(result.run, opened), TEXT.encode(), (), receive, send)
+        elif isinstance(result, Response):
+            await send_response(await encode(result), send)
+
+    def respond(self, scope: Message, body: bytes) -> Response | None:
+        """Handle a request without a checkpoint, or return None if it may be a stream or a fault may concern it."""
+        if self._faults.pending or b"watch=" in scope["query_string"] or scope["path"].endswith(_STREAMS):
+            return None
+        received = self._receive(scope)
+        try:
+            if len(body) > MAX_BYTES:
+                raise status_error(413)
+            result, _ = self._handle(received, body)
+        except APIStatusError as error:
+            return received.refuse(error)
+        return result if isinstance(result, Response) else None
+
+    def _receive(self, scope: Message) -> _Received:
+        """Record the head of a request."""
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
         record = read_request(
             scope["method"],
@@ -92,49 +148,43 @@ class Application:
         )
         self.served += 1
         self._records.append(record)
-        warnings: list[str] = []
-        accepted = headers.get("accept", "")
-        try:
-            body = await _read_body(receive)
-            if body is None:
-                return
-            content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            request = ResourceRequest(record, accepted, content_type, body, scope["query_string"], warnings)
-            held, error = self._faults.take(record)
-            if held and await _disconnects_within(held, receive):
-                return
-            if error is not None:
-                raise error
-            result, served = self._handle(request, headers.get("host", ""))
-            if isinstance(result, ProcessRequest | PortForwardRequest):
-                record.set_code(101)
-                socket = await accept(result.protocols, headers, (scope.get("extensions") or {}).get(UPGRADE))
-                try:
-                    await result.run(socket)
-                finally:
-                    await socket.aclose()
-                return
-        except APIStatusError as error:
-            result, served = error_response(error, encoding=encoding_of(accepted)), None
-        record.set_code(result.code if isinstance(result, Response) else 200)
-        headers_of_warnings = warning_headers(warnings) if warnings else ()
-        if isinstance(result, Watch) and served is not None:
-            with self._watches.register(served.resource) as opened:
-                run: Run = partial(result.run, opened)
-                media_type = JSON_TYPE
-                if result.is_protobuf:
-                    run, media_type = _in_messages(run), f"{PROTOBUF};stream=watch"
-                await _stream(run, media_type.encode(), headers_of_warnings, receive, send)
-        elif isinstance(result, LogStream):
-            with self._followers.register(result.resource) as opened:
-                await _stream(partial(result.run, opened), TEXT.encode(), headers_of_warnings, receive, send)
-        elif isinstance(result, Response):
-            await send_response(await encode(result), send, headers_of_warnings)
+        return _Received(record, headers, scope["query_string"])
 
-    def _handle(self, request: ResourceRequest, host: str) -> tuple[Result, ServedKind | None]:
-        if request.record.is_resource:
-            return self._resources.handle(request)
-        return _discovery.handle(self._kinds, request.record, request.accept, host), None
+    def _handle(self, received: _Received, body: bytes) -> tuple[Result, ServedKind | None]:
+        record, headers = received.record, received.headers
+        accepted = headers.get("accept", "")
+        if record.is_resource:
+            content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+            request = ResourceRequest(record, accepted, content_type, body, received.query, received.warnings)
+            result, served = self._resources.handle(request)
+        else:
+            result, served = _discovery.handle(self._kinds, record, accepted, headers.get("host", "")), None
+        if isinstance(result, Response):
+            return received.finished(result), served
+        record.set_code(200)
+        return result, served
+
+
+@final
+@attrs.define(eq=False)
+class _Received:
+    """The head of a request."""
+
+    record: RequestRecord
+    headers: dict[str, str]
+    query: bytes
+    warnings: list[str] = attrs.field(factory=list)
+
+    def refuse(self, error: APIStatusError) -> Response:
+        """Return the response for an error."""
+        return self.finished(error_response(error, encoding=encoding_of(self.headers.get("accept", ""))))
+
+    def finished(self, response: Response) -> Response:
+        """Return a response with the warnings, and record its code."""
+        self.record.set_code(response.code)
+        if not self.warnings:
+            return response
+        return attrs.evolve(response, headers=(*response.headers, *warning_headers(self.warnings)))
 
 
 async def _disconnects_within(seconds: float, receive: Receive) -> bool:
@@ -200,19 +250,31 @@ async def _read_body(receive: Receive) -> bytes | None:
 
 
 def _start(code: int, content_type: bytes, *headers: tuple[bytes, bytes]) -> Message:
-    all_headers = [*_COMMON_HEADERS, (b"content-type", content_type), *headers]
-    return {"type": "http.response.start", "status": code, "headers": all_headers}
+    return {"type": "http.response.start", "status": code, "headers": _all_headers(content_type, headers)}
+
+
+def _all_headers(content_type: bytes, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    return [*_COMMON_HEADERS, (b"content-type", content_type), *headers]
+
+
+def complete(response: Response) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
+    """Return the headers and the body of a response in one piece, or None if it has several or must be converted."""
+    if response.encoding != JSON_TYPE or not isinstance(response.chunks, list):
+        return None
+    body = b"".join(response.chunks)
+    headers = [*_encoded(response.headers), (b"content-length", str(len(body)).encode())]
+    return _all_headers(response.content_type.encode(), headers), body
 
 
 def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers]
 
 
-async def send_response(response: Response, send: Send, more_headers: Headers = ()) -> None:
+async def send_response(response: Response, send: Send) -> None:
     """Send a complete response."""
     chunks: Iterator[bytes] = iter(response.chunks)
     first = list(islice(chunks, 2))
-    headers = _encoded((*response.headers, *more_headers))
+    headers = _encoded(response.headers)
     if len(first) < 2:  # the whole body
         headers.append((b"content-length", str(sum(map(len, first))).encode()))
     await send(_start(response.code, response.content_type.encode(), *headers))

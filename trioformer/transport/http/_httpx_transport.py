@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final, Self, TypeVar, cast, final
 
@@ -51,6 +52,10 @@ _SLICE: Final = 64
 """The number of pieces to receive or drop before other tasks run."""
 
 
+_url: Final = lru_cache(256)(httpx.URL)
+"""Parses a URL.  Parsing takes as long as half of a request in memory, and the same URLs are requested again."""
+
+
 @final
 class HTTPXTransport:
     """Sends requests through an httpx transport without closing the transport."""
@@ -70,7 +75,7 @@ class HTTPXTransport:
         try:
             sent = httpx.Request(
                 request.method,
-                self._server + request.path,
+                _url(self._server + request.path),
                 params=request.params or None,
                 content=request.content,
                 headers=list(request.headers.items),
