@@ -34,6 +34,8 @@ class Surroundings:
     host_name: Callable[[], str] = socket.gethostname
     new_uuid: Callable[[], uuid.UUID] = uuid.uuid4
     new_generator: Callable[[], random.Random] = random.Random
+    is_simulated: bool = False
+    """Whether this is a simulation, in which no ports are opened and no files are followed."""
 
 
 _REAL: Final = Surroundings()
@@ -69,3 +71,8 @@ def new_uuid() -> str:
 def new_generator() -> random.Random:
     """Return a new random number generator.  Take a generator when an object is made, not when a module is imported."""
     return surroundings.get().new_generator()
+
+
+def is_simulated() -> bool:
+    """Return whether the current task runs in a simulation, in which no ports are opened and no files are followed."""
+    return surroundings.get().is_simulated

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, TypeVar, cast, final, overload
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, cast, final, overload
 
 import attrs
 import trio
@@ -66,6 +67,13 @@ _NO_TRIO: Final = (
     "open_client() requires trio; start the program with trioformer.run(main), or an interactive prompt with "
     "`python -m trio`"
 )
+
+
+_Cluster: TypeAlias = "tuple[ClusterConfig, httpx.AsyncBaseTransport, ClientOptions]"
+simulated_cluster: Final[ContextVar[Callable[[ClientOptions], _Cluster] | None]] = ContextVar(
+    "simulated_cluster", default=None
+)
+"""In a simulation, the cluster that :func:`open_client` uses if no other one is given."""
 
 
 @final
@@ -345,6 +353,9 @@ async def open_client(
     """
     if not trio.lowlevel.in_trio_run():
         raise RuntimeError(_NO_TRIO)
+    simulated = simulated_cluster.get()
+    if simulated is not None and (config, kubeconfig, context, overrides, http_transport) == (None,) * 5:
+        config, http_transport, options = simulated(options)
     if config is None:
         from ..kubeconfig import load_config  # noqa: PLC0415  # not needed for a configuration that is made in code
 

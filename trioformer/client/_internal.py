@@ -15,6 +15,7 @@ from ._api_requests import check_kind as check_kind
 from ._api_resources import ApiResources as ApiResources
 from ._client import default_field_manager as default_field_manager
 from ._client import open_separate_client as open_separate_client
+from ._client import simulated_cluster as simulated_cluster
 from ._object_ref import reference_to as reference_to
 from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import LabelSelectorLike as LabelSelectorLike

@@ -161,6 +161,8 @@ class Journal(Generic[K]):
     _entries: deque[JournalRecord[K]] = attrs.field(factory=lambda: deque(maxlen=JOURNAL_SIZE))
     _waiting: dict[K, tuple[list[_Cause], int]] = attrs.field(factory=dict)
     """The causes of the requests in the queue, and the number of those that were left out."""
+    on_begin: Callable[[JournalRecord[K]], None] | None = None
+    """A function that is called when a call begins."""
 
     def add_event(
         self,
@@ -189,6 +191,8 @@ class Journal(Generic[K]):
         entry = JournalRecord(request, reconcile_id, trio.current_time(), causes, more)
         self._entries.append(entry)
         write_observer.set(entry.observe)
+        if self.on_begin is not None:
+            self.on_begin(entry)
         return entry
 
     def drop_waiting(self) -> None:
@@ -267,8 +271,14 @@ def _changes(old: object, new: object, path: str = "") -> Iterator[str]:
         yield path
 
 
-journals: Final[ContextVar[list[Journal[Any]] | None]] = ContextVar("journals", default=None)
-"""The journals of the controllers that the current test or story makes, or None if they have no journals."""
+collect_journal: Final[ContextVar[Callable[[Journal[Any]], None] | None]] = ContextVar("collect_journal", default=None)
+"""A function that gets the journal of each controller that the current test or simulation makes, or None."""
+
+
+def describe_causes(record: JournalRecord[Any]) -> str:
+    """Describe the request of a call and its first causes in one line."""
+    causes = dict.fromkeys(str(_public_cause(cause, {})) for cause in record.causes)
+    return f"{record.request}, because: {'; '.join(list(causes)[:3]) or 'unknown'}"
 
 
 def as_json(entry: JournalEntry[Any]) -> dict[str, object]:
@@ -278,10 +288,10 @@ def as_json(entry: JournalEntry[Any]) -> dict[str, object]:
 
 def new_journal(is_wanted: bool) -> Journal[Any] | None:
     """Return a journal for a new controller if it or the current test wants one."""
-    collected = journals.get()
-    if not is_wanted and collected is None:
+    collect = collect_journal.get()
+    if not is_wanted and collect is None:
         return None
     journal: Journal[Any] = Journal()
-    if collected is not None:
-        collected.append(journal)
+    if collect is not None:
+        collect(journal)
     return journal

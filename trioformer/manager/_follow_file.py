@@ -23,6 +23,7 @@ import trio
 
 from .._files import read_file
 from .._secret import Secret
+from .._surroundings import is_simulated
 from .._text import one_line
 from ..errors import ConfigError, TrioformerError
 from ._health import logger
@@ -134,6 +135,8 @@ class FollowedFile(Generic[T]):
         try:
             await self._load()
             task_status.started()
+            if is_simulated():  # a thread would not be repeatable
+                await trio.sleep_forever()
             async with trio.open_nursery() as nursery:
                 stop = _StopEvent(self._request_reload)
                 nursery.start_soon(stop.set_when_cancelled)
@@ -180,8 +183,8 @@ class FollowedFile(Generic[T]):
     async def _read(self) -> Secret[str]:
         """Return the text of the file as a secret, with Python's line endings."""
         try:
-            content = await trio.to_thread.run_sync(read_file, self.path)
-            return Secret(io.TextIOWrapper(io.BytesIO(content.reveal()), encoding="utf-8").read())
+            read = read_file(self.path) if is_simulated() else await trio.to_thread.run_sync(read_file, self.path)
+            return Secret(io.TextIOWrapper(io.BytesIO(read.reveal()), encoding="utf-8").read())
         except UnicodeDecodeError:
             pass
         raise ConfigError("is not UTF-8", file=str(self.path))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from .._surroundings import is_simulated
 from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
@@ -160,7 +161,7 @@ async def run_controllers(
         for name in initializers:
             if name not in names:
                 logger.info("controller %s: disabled", name)
-        if http is None:
+        if http is None or is_simulated():
             await run.run()
         else:
             options = http if isinstance(http, HTTPOptions) else HTTPOptions(http)

@@ -75,7 +75,8 @@ class Cluster:
     _has_delayed: trio.Event = attrs.field(init=False, factory=trio.Event)
     _kinds: dict[str, ServedKind] = attrs.field(init=False, factory=dict)
     _collector: GarbageCollector = attrs.field(init=False)
-    _is_settling: bool = attrs.field(init=False, default=False)
+    is_settling: bool = attrs.field(init=False, default=False)
+    """Whether the controllers are writing."""
 
     def __attrs_post_init__(self) -> None:
         served = [one for one in self.registry.kinds if one.is_builtin and one.info.api_version in _VERSIONS]
@@ -118,9 +119,9 @@ class Cluster:
         Raises:
             RuntimeError: The controllers would write for ever.
         """
-        if self._is_settling:
+        if self.is_settling:
             return
-        self._is_settling = True
+        self.is_settling = True
         checks: Counter[Key] = Counter()
         try:
             if not self._is_begun:
@@ -137,7 +138,7 @@ class Cluster:
                     self._reconcile(*key)
         finally:
             self._queue.clear()
-            self._is_settling = False
+            self.is_settling = False
 
     def _reconcile(self, kind: str, namespace: str, name: str) -> None:
         try:
