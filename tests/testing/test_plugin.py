@@ -182,7 +182,7 @@ async def test_the_plugin_imports_no_module_before_a_fixture_is_used() -> None:
     program = f"import sys, trioformer.testing._plugin; print({listing})"
     code, output, errors = await result_of("-c", program)
     assert (code, errors) == (0, [])
-    assert output == ["['trioformer.testing', 'trioformer.testing._plugin']"]
+    assert output == ["['trioformer.testing', 'trioformer.testing._simulation_options', 'trioformer.testing._plugin']"]
 
 
 def test_the_package_provides_exactly_the_names_that_it_lists() -> None:

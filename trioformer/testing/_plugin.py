@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ._simulation_options import options
+
 if TYPE_CHECKING:
     import trio
 
@@ -30,22 +32,32 @@ _JOURNALS: pytest.StashKey[list[Journal[Any]]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option ``k8s_field_manager``."""
+    """Add the ini option ``k8s_field_manager`` and the options for simulations."""
     parser.addini("k8s_field_manager", "the field manager of the client of the fixture k8s_client", default="tests")
+    group = parser.getgroup("trioformer")
+    group.addoption("--trioformer-stories", type=int, metavar="N", help="the number of stories of each simulation")
+    group.addoption("--trioformer-story-seed", type=int, metavar="S", help="the seed of each simulation")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Pass the options to simulations, which save the stories that fail below ``.trioformer/stories``."""
+    options.stories = config.getoption("--trioformer-stories")
+    options.seed = config.getoption("--trioformer-story-seed")
+    options.directory = config.rootpath / ".trioformer" / "stories"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Collect the journals of the controllers of a test, whose ``api_server`` may be a fixture of its own module."""
     if "api_server" in getattr(item, "fixturenames", ()):
-        from ..controller._internal import journals  # noqa: PLC0415  # only when the fixture is used
+        from ..controller._internal import collect_journal  # noqa: PLC0415  # only when the fixture is used
 
         item.stash[_JOURNALS] = []
-        token = journals.set(item.stash[_JOURNALS])
+        token = collect_journal.set(item.stash[_JOURNALS].append)
         try:
             return (yield)
         finally:
-            journals.reset(token)
+            collect_journal.reset(token)
     return (yield)
 
 

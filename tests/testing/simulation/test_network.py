@@ -1,0 +1,83 @@
+"""The faults: what each of them does to an operator, and to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from tests.testing.simulation.operators import Maps, operate
+from trioformer.testing.simulation import Fault, Step, Story
+from trioformer.testing.simulation._run import Outcome, run_story
+from trioformer.testing.simulation._scenario import Scenario
+from trioformer.testing.simulation._story import FaultKind
+
+CREATE: Final = (Step(name="create", arguments={"count": 2}),)
+AT: Final = "create secrets"
+
+
+def outcome_of(**fault: object) -> Outcome:
+    """Run a story with one fault at the first request for a Secret."""
+    found = Fault(at=AT, **fault)  # type: ignore[arg-type]
+    return run_story(operate, Scenario(Maps), Story(steps=CREATE, faults=(found,)))
+
+
+def lines(outcome: Outcome, what: str) -> list[tuple[float, str]]:
+    return [(one.time, one.outcome) for one in outcome.entries if one.what.startswith(what)]
+
+
+EFFECTS: Final[Mapping[FaultKind, str]] = {
+    "answer": "500",
+    "cut": "no response",
+    "silent": "no response",
+    "slow": "201",
+    "kill": "cancelled",
+    "rewind": "cancelled",
+    "outage": "no response",
+    "partition": "no response",
+}
+
+
+@pytest.mark.parametrize(("kind", "expected"), EFFECTS.items())
+@pytest.mark.parametrize("after", [False, True])
+def test_the_request_has_the_outcome_of_the_fault(kind: FaultKind, expected: str, *, after: bool) -> None:
+    outcome = outcome_of(kind=kind, code=500, lasts=20.0, after=after)
+    assert outcome.problem is None
+    codes = [code for _, code in lines(outcome, AT)]
+    assert codes[0] == expected
+    # The operator learns from the server, and not from the response, that the first Secret exists.
+    assert codes.count("201") == (1 if after and expected != "201" else 2)
+    assert sum("Secret" in name for name in outcome.state) == 2
+
+
+def test_a_killed_replica_starts_again_and_finishes_its_work() -> None:
+    outcome = outcome_of(kind="kill", lasts=20.0)
+    assert [int(time) for time, _ in lines(outcome, "list secrets")] == [0, 20]
+    assert sum("Secret" in name for name in outcome.state) == 2
+
+
+def test_caches_stay_behind_after_a_rewind() -> None:
+    outcome = outcome_of(kind="rewind", after=True, lasts=20.0)
+    assert "409" in [code for _, code in lines(outcome, AT)]  # the new life did not see the first Secret
+
+
+def test_a_silent_request_fails_after_a_minute() -> None:
+    outcome = outcome_of(kind="silent")
+    assert lines(outcome, AT)[1][0] >= 60.0
+
+
+def test_a_compaction_makes_the_replica_list_again() -> None:
+    assert len(lines(outcome_of(kind="compact"), "list secrets")) == 2
+
+
+def test_a_stopped_replica_starts_again() -> None:
+    outcome = outcome_of(kind="stop", after=True, lasts=20.0)
+    assert [int(time) for time, _ in lines(outcome, "list secrets")] == [0, 20]
+
+
+def test_a_rival_changes_the_object_of_a_request() -> None:
+    fault = Fault(kind="rival", at="patch configmaps")
+    outcome = run_story(operate, Scenario(Maps), Story(steps=CREATE, faults=(fault,)))
+    assert "a rival" in {one.who for one in outcome.entries}
+    assert outcome.problem is None

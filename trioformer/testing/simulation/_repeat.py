@@ -1,0 +1,69 @@
+"""Repeats a story in another interpreter with another order of hashes, to check that it is repeatable.
+
+::
+
+    python -m trioformer.testing.simulation._repeat < (sys.path, operator, scenario and story, pickled)
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from ._record import Entry
+from ._replica import Operator
+from ._report import lines_of
+from ._scenario import Scenario
+from ._story import Story
+
+
+def trace_of(entries: Sequence[Entry]) -> list[str]:
+    """Return the whole trace with the causes."""
+    return [line for one in entries for line in lines_of(one)]
+
+
+def first_difference(operator: Operator, scenario: Scenario, story: Story, entries: Sequence[Entry]) -> str | None:
+    """Repeat a story, and describe the first line that differs.
+
+    Returns:
+        An empty string if the trace is the same, or None if another interpreter cannot import the operator or the
+        scenario.
+    """
+    if "__main__" in (getattr(operator, "__module__", ""), scenario.cls.__module__):
+        return None
+    try:
+        given = pickle.dumps((operator, scenario.cls, story.to_json()))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return None
+    done = subprocess.run(
+        [sys.executable, "-m", __name__],
+        input=pickle.dumps((sys.path, given)),
+        capture_output=True,
+        env={**os.environ, "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"},
+        check=False,
+    )
+    if done.returncode:
+        return None
+    both = zip_longest(trace_of(entries), done.stdout.decode().splitlines(), fillvalue="nothing")
+    number, (here, there) = next(
+        ((number, pair) for number, pair in enumerate(both) if pair[0] != pair[1]), (0, ("", ""))
+    )
+    return f"line {number + 1} of the trace is {here.strip()!r} here, but {there.strip()!r} there" if here else ""
+
+
+def main() -> None:
+    """Repeat the story from standard input, and print its trace."""
+    from ._run import run_story  # noqa: PLC0415
+
+    sys.path[:], given = pickle.loads(sys.stdin.buffer.read())  # from the parent process
+    operator, cls, text = pickle.loads(given)
+    outcome = run_story(operator, Scenario(cls), Story.from_json(text))
+    sys.stdout.buffer.write("\n".join(trace_of(outcome.entries)).encode())
+
+
+if __name__ == "__main__":
+    main()

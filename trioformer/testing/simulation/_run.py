@@ -1,0 +1,288 @@
+"""How one story goes."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, final
+
+import attrs
+import trio
+from trio.testing import MockClock
+
+from ..._text import describe_error, one_line
+from ...models import resource_of
+from .._scripted_pods import run_pod
+from .._server import APIServer
+from ._draw import mix
+from ._network import Network
+from ._record import Entry, Problem, Record, acting, stored_objects
+from ._replica import Operator, current_life, run_replica
+from ._scenario import Scenario
+from ._schedule import Order, ordered
+from ._states import State, describe
+from ._story import Fault, Story
+from ._surroundings import replaced
+from ._world import World
+
+QUIET: Final = 60.0
+"""The seconds without a write after which a story has settled."""
+QUIET_AFTER_DELETION: Final = 20.0
+"""The same, after all objects were deleted."""
+PATIENCE: Final = 300.0
+"""The seconds after the last step or fault within which a story must settle."""
+RETRY: Final = 600.0
+"""The seconds within which a call to ``reconcile`` that has failed must be repeated."""
+STOPPING: Final = 60.0
+"""The seconds within which a replica must stop."""
+FIRST_REVISION: Final = 1_000_000
+"""The first revision, so that versions in objects can be recognized."""
+MOST_CALLS: Final = 60
+"""The number of calls to ``reconcile`` for one request, while nothing is written, that is not considered settled."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """What a story has led to."""
+
+    story: Story
+    problem: Problem | None
+    """What went wrong first, which has ended the story."""
+    state: State
+    """The objects after the story has settled."""
+    step_errors: tuple[str, ...]
+    """The class of the error of each step, or an empty string."""
+    most_children: Mapping[tuple[str, str], int]
+    """The largest number of objects at one time, by the owner's identity and the kind."""
+    counts: Mapping[str, int]
+    """The number of requests of each kind."""
+    struck: tuple[Fault, ...]
+    """The faults that occurred."""
+    entries: tuple[Entry, ...]
+    """The trace."""
+    seconds: float
+    """The virtual time at the end."""
+    requests: int
+    """The number of requests of the operator."""
+
+
+def run_story(operator: Operator, scenario: Scenario, story: Story) -> Outcome:
+    """Run one story in a run of trio of its own."""
+    clock = MockClock(autojump_threshold=0)
+    run = _StoryRun(operator, scenario, story)
+    order = Order(story.schedule, _replica_of, clock.current_time, run.stop_loop)
+    with quiet(), replaced(run.chance) as instrument, ordered(order):
+        trio.run(run.main, clock=clock, instruments=[instrument])
+    return run.outcome()
+
+
+def _replica_of(task: trio.lowlevel.Task) -> int:
+    life = task.context.get(current_life)
+    return -1 if life is None else life.index
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Disable logging and the garbage collector during the block."""
+    before, collects = logging.root.manager.disable, gc.isenabled()
+    logging.disable(logging.CRITICAL)
+    gc.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
+        if collects:
+            gc.enable()
+
+
+@final
+@attrs.define(eq=False)
+class _StoryRun:
+    operator: Operator
+    scenario: Scenario
+    story: Story
+    server: APIServer = attrs.field(init=False)
+    record: Record = attrs.field(init=False)
+    world: World = attrs.field(init=False)
+    network: Network = attrs.field(init=False)
+    user: Any = attrs.field(init=False)
+    """The instance of the scenario."""
+    state: State = attrs.field(factory=State)
+    step_errors: list[str] = attrs.field(factory=list)
+    seconds: float = 0.0
+    _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+    _is_loop: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        story = self.story
+        self.server = APIServer(
+            controllers=True,
+            seed=story.seed,
+            first_revision=FIRST_REVISION,
+            run_pod=lambda pod, script: self.world.run_pod(run_pod, pod, script),
+        )
+        self.user = self.scenario.cls()
+        always = partial(self._check_user, "always") if hasattr(self.user, "always") else None
+        self.record = Record(self.server, always, self._scope.cancel)
+        self.world = World(self.server, self.record)
+        self.network = Network(self.record, self.world, [one for one in story.faults if one.kind != "clock"])
+
+    def outcome(self) -> Outcome:
+        """Return what the story has led to."""
+        return Outcome(
+            story=self.story,
+            problem=self.record.problem,
+            state=self.state,
+            step_errors=tuple(self.step_errors),
+            most_children=dict(self.record.most_children),
+            counts=dict(self.network.counts),
+            struck=tuple(self.network.struck),
+            entries=tuple(self.record.entries),
+            seconds=self.seconds,
+            requests=self.record.requests,
+        )
+
+    @property
+    def chance(self) -> int:
+        """The seed of the operator's random numbers, which another schedule changes too."""
+        schedule = self.story.schedule
+        return mix(self.story.seed, len(schedule.policy), schedule.number)
+
+    def stop_loop(self) -> None:
+        """End the story, because tasks run without an end at one instant."""
+        self._is_loop = True
+        self._scope.cancel()
+
+    async def main(self) -> None:
+        """Tell the story from its beginning to its end, or until something is wrong."""
+        with self._scope:
+            async with trio.open_nursery() as cluster:
+                with acting("the cluster"):
+                    await cluster.start(self.server.run)
+                async with trio.open_nursery() as replicas:
+                    await self._tell(replicas)
+                    replicas.cancel_scope.cancel()
+                cluster.cancel_scope.cancel()
+        if self._is_loop:
+            self.record.report("hot loop", "tasks", "tasks run for ever without waiting")
+        self.seconds = trio.current_time()
+
+    async def _tell(self, replicas: trio.Nursery) -> None:
+        story, record = self.story, self.record
+        self.scenario.serve_kinds(self.server)
+        record.begin()
+        if hasattr(self.user, "start"):
+            self.user.start(self.world)
+        skews = {one.replica: one.lasts for one in story.faults if one.kind == "clock"}
+        for index in range(story.replicas):
+            skew = skews.get(index, 0.0)
+            replicas.start_soon(
+                run_replica, index, mix(self.chance, index), skew, self.operator, self.network, replicas
+            )
+        for one in story.steps:
+            await trio.sleep(one.wait)
+            arguments = ", ".join(f"{name}={value!r}" for name, value in one.arguments.items())
+            entry = record.add("the user", f"{one.name}({arguments})")
+            entry.outcome = self.scenario.play(self.user, self.world, one)
+            self.step_errors.append(entry.outcome.partition(":")[0])
+        self.record.disturb(0)
+        await self._settle(QUIET)
+        self._check_user("eventually")
+        self.state = describe(record)
+        self._delete_all()
+        await self._settle(QUIET_AFTER_DELETION)
+        self._check_nothing_left()
+        await self._stop()
+
+    async def _settle(self, quiet_seconds: float) -> None:
+        """Wait until nothing has been written for some time, but no longer than five minutes after the last fault."""
+        record, since, calls = self.record, trio.current_time(), Counter(self.record.calls)
+        while True:
+            until = max(since, record.disturbed_until) + quiet_seconds
+            with trio.move_on_at(until) as quiet_time:
+                await record.written.wait()
+            if not quiet_time.cancelled_caught:
+                since, calls = trio.current_time(), Counter(record.calls)
+                if since > record.disturbed_until + PATIENCE:
+                    last = next(one for one in reversed(record.entries) if one.who.startswith("replica"))
+                    text = f"the operator still writes {PATIENCE:g} s after the last step or fault: {last.what}"
+                    record.report("does not settle", " ".join(last.what.split()[:2]), text)
+            elif max(since, record.disturbed_until) + quiet_seconds <= until:
+                if storms := [request for request, count in (record.calls - calls).items() if count >= MOST_CALLS]:
+                    record.report("does not settle", "calls", f"{storms[0]} is reconciled again and again")
+                if not await self._wait_for_retries():
+                    return
+                since = trio.current_time()
+
+    async def _wait_for_retries(self) -> bool:
+        """Wait until each call to ``reconcile`` that has failed is repeated, and return whether there was one."""
+        lives = [life for life in self.network.lives if not life.over.is_set()]
+        failed = [(life, call) for life in lives for call in life.failed_calls()]
+        if failed:
+            await trio.sleep(RETRY)
+        for life, call in failed:
+            if call in life.failed_calls() and not life.over.is_set():
+                text = f"the call for {call.request} failed ({call.error}), and was not repeated within {RETRY:g} s"
+                self.record.report("not tried again", call.error.partition(":")[0], text)
+        return bool(failed)
+
+    # --- checks -------------------------------------------------------------------------------------------------------
+
+    def _check_user(self, name: str) -> None:
+        """Call a check of the scenario."""
+        check = getattr(self.user, name, None)
+        try:
+            if check is not None:
+                check(self.world)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the story is worth a report
+            line = traceback.extract_tb(error.__traceback__)[-1].line or ""
+            what = one_line(str(error)) if isinstance(error, AssertionError) else describe_error(error)
+            self.record.report(name, line, f"{name}() fails: {what or line}")
+
+    def _delete_all(self) -> None:
+        """Delete the objects of the scenario's kinds."""
+        self.record.add("the user", "deletes everything")
+        for kind in self.scenario.kinds:
+            for one in self.world.list(kind):
+                if self.record.created_by.get(one.uid) == "the user":
+                    self.world.delete(one)
+
+    def _check_nothing_left(self) -> None:
+        record = self.record
+        kinds = {resource_of(kind).kind for kind in self.scenario.kinds}
+        for resource, stored in stored_objects(record):
+            metadata = stored.decoded()["metadata"]
+            kind, creator = record.kind_of(resource), record.created_by.get(metadata["uid"], "")
+            if kind in kinds and metadata.get("finalizers"):
+                text = f"{kind} {stored.key} was deleted, but keeps the finalizers {', '.join(metadata['finalizers'])}"
+                record.report("something is left", f"finalizers of {kind}", text)
+            elif creator.startswith("replica") and kind not in self.scenario.kept:
+                text = f"{kind} {stored.key}, which {creator} has created, remains after everything was deleted"
+                record.report("something is left", kind, text)
+
+    async def _stop(self) -> None:
+        """Stop all replicas, and check that they leave nothing behind."""
+        record, lives = self.record, [life for life in self.network.lives if not life.over.is_set()]
+        record.add("the story", "stops all replicas")
+        self.network.end()
+        for life in lives:
+            life.stop()
+        with trio.move_on_after(STOPPING):
+            for life in lives:
+                await life.over.wait()
+        for life in lives:
+            if not life.over.is_set():
+                record.report("does not stop", "", f"{life.name} has not stopped after {STOPPING:g} s")
+            if life.open_watches:
+                record.report("something is left", "watches", f"{life.name} has stopped, but a watch is still open")
+        for key, lease in record.leases.items():
+            if lease.life in lives:
+                record.report(
+                    "something is left", "Lease", f"{lease.name} has stopped, but still holds the Lease {key}"
+                )
