@@ -78,8 +78,8 @@ class Reconciler:
         if status == app.status:
             return
         logger.info("%s: %d ready, %d needed", request, ready, app.spec.min_ready)
-        new = app.evolve(status=status)
-        written = await self.client.api(App).update_status(app, new)
+        apps, new = self.client.api(App), app.evolve(status=status)
+        written = await apps.update_status(app, new, optimistic_lock=True)
         await self.apps.wait_until_at_least(written)  # the next reconcile reads it
 
 
