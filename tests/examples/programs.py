@@ -9,8 +9,8 @@ import attrs
 from tests.support.processes import ROOT
 
 FOLDER = ROOT / "examples"
-SHARED = {"command_line.py", "simulations.py"}
-"""What the examples import."""
+SHARED = {"command_line.py", "simulations.py", "spans.py"}
+"""What the examples and pages import."""
 SERVED = {"web/app.py"}
 """What a web server imports."""
 ENDS_BY_ITSELF = {

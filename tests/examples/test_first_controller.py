@@ -1,14 +1,18 @@
 """``examples/first_controller/``, the steps of the tutorial, and what its pages say about them.
 
-The tests of step 6 are an example themselves and run with the others; ``tests/e2e/test_first_controller.py`` runs the
-last step in a cluster.
+The tests of steps 6 and 9 are examples themselves and run with the others; ``tests/e2e/test_first_controller.py`` runs
+step 8 in a cluster.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import itertools
 import re
+import sys
+import textwrap
+import types
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,7 +30,9 @@ from trioformer import Client, ObjectMeta, open_client
 from trioformer.crds import install_crds
 from trioformer.manager import HTTPOptions
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer
+from trioformer.testing import APIServer, simulation
+from trioformer.testing._simulation_options import options
+from trioformer.testing.simulation import StoryFailed, simulate
 
 STEPS = ROOT / "examples" / "first_controller"
 PAGES = ROOT / "docs" / "tutorial"
@@ -39,8 +45,9 @@ PAGE_OF = {
     "test": "step_6_test.py",
     "run-in-a-cluster": "step_7_run_in_a_cluster.py",
     "stop-cleanly": "step_8_stop_cleanly.py",
+    "simulate": "step_9_simulate_test.py",
 }
-PROGRAMS = {page: file for page, file in PAGE_OF.items() if page != "test"}
+PROGRAMS = {page: file for page, file in PAGE_OF.items() if not file.endswith("_test.py")}
 SERVES_HTTP = ("run-in-a-cluster", "stop-cleanly")
 
 
@@ -229,3 +236,54 @@ def test_the_pod_outlives_the_grace_of_the_controller() -> None:
     text = (STEPS / "deploy.yaml").read_text()
     (period,) = re.findall(r"terminationGracePeriodSeconds: (\d+)", text)
     assert int(period) >= int(grace) + 10
+
+
+# --- the bug of the page "Simulate it" --------------------------------------------------------------------------------
+
+
+def changed(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """Return step 9 with a block of the page in step 8: the bug is the first block, and the mend is the second."""
+    program = (STEPS / PROGRAMS["stop-cleanly"]).read_text()
+    blocks = re.findall(r"a part of step 8\n\.\. code-block:: python\n\n((?:   .*\n)+)", page("simulate"))
+    last = re.compile(r" +apps, new = self\.client.*\n(?:.*\n)*? +await self\.apps\.wait_until_at_least\(.*\n")
+    assert len(last.findall(program)) == 1
+    program = last.sub(textwrap.indent(textwrap.dedent(blocks[number]), " " * 8), program)
+    program = program.replace("from trioformer import Client,", "from trioformer import Client, ConflictError,")
+    for name, text in ((PROGRAMS["stop-cleanly"], program), (PAGE_OF["simulate"], None)):
+        (folder / name).write_text(text or (STEPS / name).read_text())
+        monkeypatch.setitem(sys.modules, Path(name).stem, types.ModuleType(name))  # restored after the test
+        del sys.modules[Path(name).stem]
+    monkeypatch.setattr(options, "directory", None)  # saves no stories
+    monkeypatch.syspath_prepend(folder)  # also for the process that repeats the story
+    return importlib.import_module(Path(PAGE_OF["simulate"]).stem)
+
+
+def report_of_the_page() -> str:
+    (block,) = re.findall(r"code-block:: text\n\n((?:(?:   .*)?\n)+)", page("simulate"))
+    return textwrap.dedent(block).strip()
+
+
+def without_number(report: str) -> str:
+    return re.sub(r" \(found .*\)", "", report)
+
+
+def test_the_simulation_finds_the_bug_of_the_page_in_the_first_stories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = changed(0, tmp_path, monkeypatch)
+    with pytest.raises(StoryFailed, match="another end: App default/web: status"):
+        simulate(module.operator, module.Apps, stories=50).check()
+
+
+def test_the_story_of_the_page_fails_as_the_page_shows_and_passes_after_the_mend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = report_of_the_page()
+    code = report.partition("story = ")[2].partition("\n    simulate(")[0]
+    story = eval(code, dict(vars(simulation)))
+    module = changed(0, tmp_path, monkeypatch)
+    failure = simulate(module.operator, module.Apps, story=story).failure
+    assert failure is not None
+    assert without_number(failure.describe("operator", "Apps")) == without_number(report)
+    module = changed(1, tmp_path, monkeypatch)
+    simulate(module.operator, module.Apps, story=story).check()
