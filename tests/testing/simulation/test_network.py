@@ -81,3 +81,11 @@ def test_a_rival_changes_the_object_of_a_request() -> None:
     outcome = run_story(operate, Scenario(Maps), Story(steps=CREATE, faults=(fault,)))
     assert "a rival" in {one.who for one in outcome.entries}
     assert outcome.problem is None
+
+
+def test_a_watch_that_does_not_arrive_is_closed() -> None:
+    faults = (
+        Fault(kind="slow", at="watch secrets", after=True, lasts=20.0),
+        Fault(kind="outage", at=AT, lasts=40.0),
+    )
+    assert run_story(operate, Scenario(Maps), Story(steps=CREATE, faults=faults)).problem is None

@@ -29,6 +29,17 @@ def test_a_story_is_the_same_in_another_interpreter() -> None:
     assert first_difference(operate, Scenario(Maps), STORY, entries) == ""
 
 
+async def printing(client: Client) -> None:
+    """Print something, and run the operator."""
+    print("it starts")
+    await operate(client)
+
+
+def test_what_a_program_prints_is_no_difference() -> None:
+    entries = run_story(printing, Scenario(Maps), STORY).entries
+    assert first_difference(printing, Scenario(Maps), STORY, entries) == ""
+
+
 def test_a_program_that_depends_on_hashes_is_noticed() -> None:
     entries = run_story(hashing, Scenario(Maps), STORY).entries
     difference = first_difference(hashing, Scenario(Maps), STORY, entries)

@@ -159,18 +159,15 @@ class StoryTransport(httpx.AsyncBaseTransport):
             if not fault.after and (response := await self._strike(fault, call, revision)) is not None:
                 return response
         response = await self._carry_out(request, call)
-        other: httpx.Response | None = None
         try:
             for fault in due:
-                if fault.after and other is None:
-                    other = await self._strike(fault, call, revision)
-        except BaseException:
+                if fault.after and (other := await self._strike(fault, call, revision)) is not None:
+                    await response.aclose()
+                    return other
+        except BaseException:  # the replica never gets the response, and so cannot close it
             await response.aclose()
             raise
-        if other is None:
-            return response
-        await response.aclose()
-        return other
+        return response
 
     def _check_reachable(self) -> None:
         if self._life.is_cut_off or trio.current_time() < max(self._network.outage_until, self._life.partition_until):

@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from itertools import zip_longest
 
 from ._record import Entry
@@ -61,7 +62,8 @@ def main() -> None:
 
     sys.path[:], given = pickle.loads(sys.stdin.buffer.read())  # from the parent process
     operator, cls, text = pickle.loads(given)
-    outcome = run_story(operator, Scenario(cls), Story.from_json(text))
+    with redirect_stdout(sys.stderr):  # what the operator prints is no part of the trace
+        outcome = run_story(operator, Scenario(cls), Story.from_json(text))
     sys.stdout.buffer.write("\n".join(trace_of(outcome.entries)).encode())
 
 

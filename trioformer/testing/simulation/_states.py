@@ -14,7 +14,7 @@ from ._record import Record, stored_objects
 State: TypeAlias = dict[str, Mapping[str, object]]
 """The paths and values of each object, by its identity."""
 
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _DROPPED: Final = re.compile(
     r"metadata\.(uid|resourceVersion|generation|creationTimestamp|managedFields|ownerReferences\[.*\.uid)"
