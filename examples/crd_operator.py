@@ -15,6 +15,7 @@ Run it against an API server in this process, or against the cluster that kubect
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -164,14 +165,17 @@ def service_of(website: Website) -> Service:
     return owned(website, Service, {"name": website.name}, spec=spec)
 
 
-def pod_of(website: Website) -> Pod:
+def pod_of(website: Website, number: int) -> Pod:
+    """Return a pod. Its name has a number, so that a pod which an outdated cache lacks
+    is not created again: the server responds that it exists.
+    """
     mount = {"name": "page", "mountPath": "/usr/share/nginx/html"}
     container = {"name": "web", "image": "nginx:1.27", "volumeMounts": [mount]}
     spec = {
         "containers": [container],
         "volumes": [{"name": "page", "configMap": {"name": website.name}}],
     }
-    return owned(website, Pod, {"generateName": f"{website.name}-"}, spec=spec)
+    return owned(website, Pod, {"name": f"{website.name}-{number}"}, spec=spec)
 
 
 owner_of = request_for_owner(Website)
@@ -251,8 +255,11 @@ class Operator:
         ]
         if len(alive) != website.spec.replicas:
             missing.append(f"{len(alive)} of {website.spec.replicas} pods")
+        known = self.factory.informer(Pod).lister  # released pods keep their names
+        new = (pod_of(website, number) for number in itertools.count())
+        free = (pod for pod in new if known.get(pod) is None)
         for _ in range(website.spec.replicas - len(alive)):
-            await self.create(website, pod_of(website))
+            await self.create(website, next(free))
         alive.sort(key=lambda pod: str(pod.metadata.creation_timestamp))
         for pod in alive[website.spec.replicas :]:
             await self.delete(website, pod)
@@ -324,7 +331,7 @@ class Operator:
             conditions=conditions,
         )
         written = await self.client.api(Website).update_status(
-            website, website.evolve(status=status)
+            website, website.evolve(status=status), optimistic_lock=True
         )
         # The next reconcile compares with this status, so wait until the cache
         # contains it.

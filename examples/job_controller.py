@@ -137,10 +137,24 @@ class JobController:
         for pod in active[want:]:
             with self.expectations.deleting(request, pod):
                 await api.delete(pod.name)
+        if want > len(active) and not await self.exists(job):
+            return len(active)
+        # The names have numbers, so that a pod which an outdated cache lacks is not
+        # created again: the server responds that it exists.
+        new = (pod_of(job, number) for number in itertools.count())
+        free = (pod for pod in new if self.pods.lister.get(pod) is None)
         for _ in range(want - len(active)):
             with self.expectations.creating(request):
-                await api.create(pod_of(job))
+                await api.create(next(free))
         return want
+
+    async def exists(self, job: Job) -> bool:
+        """Read a Job from the server. An outdated cache may contain a deleted Job, and
+        the garbage collector would delete its new pods again and again.
+        """
+        jobs = self.client.api(Job, namespace=job.namespace)
+        found = await jobs.get_or_none(job.name)
+        return found is not None and found.uid == job.uid
 
     async def write_status(self, job: Job, counts: Counts, outcome: str) -> None:
         """Write the counts and the conditions of a Job if they have changed."""
@@ -272,11 +286,14 @@ def new_conditions(
             )
 
 
-def pod_of(job: Job) -> Pod:
-    """Return a new pod from the template of a Job."""
+def pod_of(job: Job, number: int) -> Pod:
+    """Return a new pod from the template of a Job. A later Job with the same name has
+    other pods.
+    """
     template = job.spec.template
     metadata = ObjectMeta(
-        generate_name=f"{job.name}-",
+        name=f"{job.name}-{job.uid[:8]}-{number}",
+        namespace=job.namespace,
         labels={**template.metadata.labels, JOB_NAME: job.name},
         annotations=template.metadata.annotations,
         finalizers=template.metadata.finalizers,

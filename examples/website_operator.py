@@ -105,8 +105,8 @@ class Operator:
         conditions = set_condition(
             old, type="Ready", status=is_ready, reason=reason, message=message, observed_generation=generation
         )
-        status = WebsiteStatus(available=available, conditions=conditions)
-        written = await self.client.api(Website).update_status(website, website.evolve(status=status))
+        new = website.evolve(status=WebsiteStatus(available=available, conditions=conditions))
+        written = await self.client.api(Website).update_status(website, new, optimistic_lock=True)
         await self.websites.wait_until_at_least(written)
 
 
