@@ -122,7 +122,9 @@ async def start(context: manager.ManagerContext) -> Controller:
     return websites_controller
 
 
-async def serve(client: Client, stop: trio.Event | None = None, *, http: str | None = None, namespace: str | None = None) -> None:
+async def serve(
+    client: Client, stop: trio.Event | None = None, *, http: str | None = None, namespace: str | None = None
+) -> None:
     """Run the operator while this process leads, until ``stop`` is set."""
     lease = manager.LeaderElection(NAME, client.config.namespace or "default")
     factory = SharedInformerFactory(client, namespace=namespace)

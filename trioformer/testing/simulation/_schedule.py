@@ -64,7 +64,7 @@ def ordered(order: Order) -> Iterator[None]:
     """Let ``order`` decide the order of tasks in the runs of trio during the block."""
     names = ("_ALLOW_DETERMINISTIC_SCHEDULING", "_r")
     if not all(hasattr(_run, name) for name in names):
-        raise RuntimeError("this version of trio has no hook for the order of tasks; install trio 0.27 to 0.33")
+        raise RuntimeError("this version of trio has no hook for the order of tasks; install trio 0.32 to 0.35")
     before = {name: getattr(_run, name) for name in names}
     try:
         for name, value in zip(names, (True, order), strict=True):
