@@ -34,6 +34,9 @@ OTHER_ENCODING = tuple(
 )
 """Tests for protobuf in place of the JSON that clients of the embedded server request."""
 
+SIMULATIONS = ("tests/examples/test_simulations.py", "tests/testing/simulation")
+"""Tests that tell many stories."""
+
 KUBERNETES = ("v1.34.4", "v1.35.4", "v1.37.2")
 """The supported versions beside the one that ``tests/e2e/control_plane/go.mod`` pins, for which all tests are."""
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok")
@@ -403,6 +406,13 @@ def e2e_versions(session: nox.Session) -> None:
         env |= _control_plane(session, *CONTROL_PLANE, env=env)
         session.log(f"Kubernetes {version}")
         session.run("pytest", *E2E_CORE, *parallel, *session.posargs, env=env)
+
+
+@nox.session(default=False)
+def simulations(session: nox.Session) -> None:
+    """Simulate the operators of the examples, and those with planted mistakes and published bugs (10 minutes)."""
+    _install(session, "test")
+    session.run("pytest", *PARALLEL, "--long", *(session.posargs or SIMULATIONS))
 
 
 @nox.session(default=False)

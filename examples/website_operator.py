@@ -122,12 +122,10 @@ async def start(context: manager.ManagerContext) -> Controller:
     return websites_controller
 
 
-async def serve(
-    client: Client, stop: trio.Event | None = None, *, http: str | None = None, namespace: str | None = None
-) -> None:
+async def serve(client: Client, stop: trio.Event | None = None, http: str | None = None, namespace: str = "") -> None:
     """Run the operator while this process leads, until ``stop`` is set."""
     lease = manager.LeaderElection(NAME, client.config.namespace or "default")
-    factory = SharedInformerFactory(client, namespace=namespace)
+    factory = SharedInformerFactory(client, namespace=namespace or None)
     await manager.run_controllers(
         client, {"websites": start}, http=http, leader_election=lease, metrics=Metrics(), factory=factory, stop=stop
     )

@@ -363,6 +363,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OPERATORS)
 def test_fifty_stories_of_an_example(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "directory", None)

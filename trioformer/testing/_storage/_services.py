@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -33,7 +33,7 @@ _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def create_service(storage: Storage, service: JSONObject, now: str) -> None:
     """Set the addresses and the ports of a new Service."""
-    _allocate(storage, service["spec"])
+    _allocate(storage, _key_of(service), service["spec"])
 
 
 def update_service(storage: Storage, before: JSONObject, after: JSONObject) -> None:
@@ -55,17 +55,21 @@ def update_service(storage: Storage, before: JSONObject, after: JSONObject) -> N
                 port["nodePort"] = known[port.get("name")]
         elif port.get("nodePort") == known.get(port.get("name")):
             port.pop("nodePort", None)
-    _allocate(storage, new)
+    _allocate(storage, _key_of(after), new)
 
 
-def _allocate(storage: Storage, spec: JSONObject) -> None:
+def _key_of(service: JSONObject) -> str:
+    return f"{service['metadata']['namespace']}/{service['metadata']['name']}"
+
+
+def _allocate(storage: Storage, key: str, spec: JSONObject) -> None:
     """Set the addresses and the ports of a Service."""
     if spec["type"] == "ExternalName":
         return
-    addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or _free(storage, _ADDRESSES, _address)]
+    addresses = spec.get("clusterIPs") or [spec.get("clusterIP") or _free(storage, key, _ADDRESSES, _address)]
     is_dual = addresses[0] == "None" and not spec.get("selector")
     spec["clusterIP"], spec["clusterIPs"] = addresses[0], addresses
-    _taken(storage).update(addresses)
+    _take(storage, key, addresses)
     policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_dual else "SingleStack")
     if not spec.get("ipFamilies"):
         families = ["IPv6" if ":" in one else "IPv4" for one in addresses]
@@ -75,32 +79,47 @@ def _allocate(storage: Storage, spec: JSONObject) -> None:
     ports = spec.get("ports") or ()
     # The ports of two protocols with the same number have the same node port.
     given = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}
-    _taken(storage).update(map(str, given.values()))
+    _take(storage, key, map(str, given.values()))
     for port in ports:
         if not port.get("nodePort"):
-            port["nodePort"] = given.get(port["port"]) or int(_free(storage, NODE_PORTS))
+            port["nodePort"] = given.get(port["port"]) or int(_free(storage, key, NODE_PORTS))
             given[port["port"]] = port["nodePort"]
     if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
-        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or int(_free(storage, NODE_PORTS))
+        spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or int(_free(storage, key, NODE_PORTS))
 
 
 def _address(number: int) -> str:
     return f"10.0.{number >> 8}.{number & 255}"
 
 
-def _taken(storage: Storage) -> set[str]:
-    """Return the addresses and ports that Services have, and those that deleted Services had."""
+def _taken(storage: Storage) -> dict[str, str]:
+    """Return the addresses and ports that Services have or deleted Services had, with the key of the Service."""
     if not storage.taken:
-        storage.taken.update(*(_TAKEN.findall(stored.body.decode()) for stored in storage.snapshot("services")))
+        for stored in storage.snapshot("services"):
+            storage.taken.update(dict.fromkeys(_TAKEN.findall(stored.body.decode()), stored.key))
     return storage.taken
 
 
-def _free(storage: Storage, numbers: range, text_of: Callable[[int], str] = str) -> str:
+def _holder(storage: Storage, text: str) -> str:
+    """Return the key of the Service that has an address or a port, or an empty string."""
+    key = _taken(storage).get(text, "")
+    stored = storage.get("services", key) if key else None
+    return key if stored is not None and text in _allocated(stored.decoded()["spec"]) else ""
+
+
+def _take(storage: Storage, key: str, texts: Iterable[str]) -> None:
+    """Note the addresses or ports that a client has chosen, unless another Service has them."""
+    for text in texts:
+        if _taken(storage).get(text) != key and not _holder(storage, text):
+            storage.taken[text] = key
+
+
+def _free(storage: Storage, key: str, numbers: range, text_of: Callable[[int], str] = str) -> str:
     """Take a text that is not taken.  Those of deleted Services are free if no others are left."""
     for i in range(2 * len(numbers)):
         text = text_of(numbers[(storage.revision + i) % len(numbers)])
         if text not in _taken(storage):
-            storage.taken.add(text)
+            storage.taken[text] = key
             return text
         if i == len(numbers):
             storage.taken.clear()
@@ -126,11 +145,7 @@ def allocation_causes(
     """
     spec = service["spec"]
     wanted = _allocated(spec) - (set() if old is None else _allocated(old["spec"]))
-    texts = [f'odePort":{one}'.encode() if one.isdecimal() else f'"{one}"'.encode() for one in wanted]
-    used: set[str] = set()
-    for stored in storage.snapshot("services") if wanted else ():
-        if not (stored.key == key and old) and any(text in stored.body for text in texts):
-            used |= _allocated(stored.decoded()["spec"])
+    used = {text for text in wanted if _holder(storage, text) not in ("", key)}
     addresses = spec.get("clusterIPs") or []
     for address in (one for one in addresses if one in wanted):
         problem = _address_problem(address)

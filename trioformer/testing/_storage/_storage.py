@@ -131,8 +131,8 @@ class Storage:
     """Functions that are called after each write with the resource and the change, or with None after a restore."""
     bootstrap: Callable[[str], Iterable[Stored]] = attrs.field(init=False, default=lambda _: ())
     """A function that returns the first objects of a resource.  It is called when the resource is first used."""
-    taken: set[str] = attrs.field(init=False, factory=set)
-    """The addresses and ports of Services, which are noted when the first of them is allocated."""
+    taken: dict[str, str] = attrs.field(init=False, factory=dict)
+    """The addresses and ports of Services with their keys, which are noted when the first of them is allocated."""
     _logs: dict[str, _Log] = attrs.field(init=False, factory=dict)
 
     def _log(self, resource: str) -> _Log:

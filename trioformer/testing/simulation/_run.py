@@ -43,7 +43,7 @@ STOPPING: Final = 60.0
 FIRST_REVISION: Final = 1_000_000
 """The first revision, so that versions in objects can be recognized."""
 MOST_CALLS: Final = 60
-"""The number of calls to ``reconcile`` for one request, while nothing is written, that is not considered settled."""
+"""The number of calls to ``reconcile`` for one request in a minute without a write that is not considered settled."""
 
 
 @final
@@ -214,7 +214,8 @@ class _StoryRun:
                     text = f"the operator still writes {PATIENCE:g} s after the last step or fault: {last.what}"
                     record.report("does not settle", " ".join(last.what.split()[:2]), text)
             elif max(since, record.disturbed_until) + quiet_seconds <= until:
-                if storms := [request for request, count in (record.calls - calls).items() if count >= MOST_CALLS]:
+                most = MOST_CALLS * (until - since) / QUIET
+                if storms := [request for request, count in (record.calls - calls).items() if count >= most]:
                     record.report("does not settle", "calls", f"{storms[0]} is reconciled again and again")
                 if not await self._wait_for_retries():
                     return
