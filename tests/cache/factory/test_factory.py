@@ -379,6 +379,7 @@ async def test_an_informer_that_was_requested_without_a_block_is_kept(
         async with factory.open_informer(Pod):
             pass
         assert informer.has_synced
+        await trio.testing.wait_all_tasks_blocked()
         assert count_requests(api_server, "watch", "pods") == 1
 
 

@@ -28,21 +28,26 @@ class Writing(Protocol):
     @property
     def who(self) -> str:
         """The replica."""
+        ...
 
     @property
     def life(self) -> object:
         """The life of the replica."""
+        ...
 
     @property
     def sent(self) -> float:
         """When the request was sent."""
+        ...
 
     @property
     def is_blind(self) -> bool:
         """Whether the server carries out the write whatever the version of the object is."""
+        ...
 
     def known_revision(self, resource: str, key: str) -> int:
         """Return the revision of an object up to which the replica had seen it."""
+        ...
 
 
 party: Final[ContextVar[str]] = ContextVar("party", default="the user")
