@@ -130,6 +130,12 @@ class JobController:
         the number of active pods.
         """
         api = self.client.api(Pod, namespace=job.namespace)
+        # The names have numbers, so that a pod which an outdated cache lacks is not
+        # created again: the server responds that it exists. They are chosen before the
+        # first request, from the same cache as the number of active pods.
+        new = (pod_of(job, number) for number in itertools.count())
+        free = (pod for pod in new if self.pods.lister.get(pod) is None)
+        missing = list(itertools.islice(free, max(want - len(active), 0)))
         # The pods with the least progress are deleted first.
         active = sorted(
             active, key=lambda pod: pod.status.phase == "Running", reverse=True
@@ -137,15 +143,11 @@ class JobController:
         for pod in active[want:]:
             with self.expectations.deleting(request, pod):
                 await api.delete(pod.name)
-        if want > len(active) and not await self.exists(job):
+        if missing and not await self.exists(job):
             return len(active)
-        # The names have numbers, so that a pod which an outdated cache lacks is not
-        # created again: the server responds that it exists.
-        new = (pod_of(job, number) for number in itertools.count())
-        free = (pod for pod in new if self.pods.lister.get(pod) is None)
-        for _ in range(want - len(active)):
+        for pod in missing:
             with self.expectations.creating(request):
-                await api.create(next(free))
+                await api.create(pod)
         return want
 
     async def exists(self, job: Job) -> bool:

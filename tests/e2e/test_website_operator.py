@@ -122,7 +122,8 @@ async def test_a_website_lives_with_the_program_of_the_example(
             await site.live()
             assert await operator.interrupt() == 0
     assert operator.lines == []
-    assert operator.errors == []
+    # The status is not written over a change that the operator has not seen. The conflict is logged, and tried again.
+    assert [error for error in operator.errors if "Conflict" not in error] == []
 
 
 # --- an operator that is killed ---------------------------------------------------------------------------------------

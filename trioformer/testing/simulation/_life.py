@@ -178,7 +178,7 @@ class Life:
     def _begin_call(self, record: JournalRecord[Any]) -> None:
         self.seen_at[record.reconcile_id] = dict(self.seen)
         self.causes[record.reconcile_id] = record
-        self.record.calls[str(record.request)] += 1
+        self.record.calls.setdefault(str(record.request), set()).add(int(trio.current_time()))
         self._count(str(record.request), MOST_RECONCILES, f"reconciles {record.request}")
 
     def failed_calls(self) -> list[JournalRecord[Any]]:

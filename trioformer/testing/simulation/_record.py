@@ -120,8 +120,8 @@ class Record:
     """What went wrong first."""
     disturbed_until: float = 0.0
     """When the last fault ends, on trio's clock."""
-    calls: Counter[str] = attrs.field(factory=Counter)
-    """The number of calls to ``reconcile`` for each request."""
+    calls: dict[str, set[int]] = attrs.field(factory=dict)
+    """The virtual seconds in which ``reconcile`` was called for each request."""
     parties: dict[int, str] = attrs.field(factory=dict)
     """Who made the write of each revision."""
     created_by: dict[str, str] = attrs.field(factory=dict)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import traceback
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -42,8 +41,8 @@ STOPPING: Final = 60.0
 """The seconds within which a replica must stop."""
 FIRST_REVISION: Final = 1_000_000
 """The first revision, so that versions in objects can be recognized."""
-MOST_CALLS: Final = 60
-"""The number of calls to ``reconcile`` for one request in a minute without a write that is not considered settled."""
+STORM: Final = 2
+"""The seconds between two calls to ``reconcile`` for one request, while nothing is written, that are not settled."""
 
 
 @final
@@ -202,20 +201,22 @@ class _StoryRun:
 
     async def _settle(self, quiet_seconds: float) -> None:
         """Wait until nothing has been written for some time, but no longer than five minutes after the last fault."""
-        record, since, calls = self.record, trio.current_time(), Counter(self.record.calls)
+        record, since = self.record, trio.current_time()
         while True:
             until = max(since, record.disturbed_until) + quiet_seconds
             with trio.move_on_at(until) as quiet_time:
                 await record.written.wait()
             if not quiet_time.cancelled_caught:
-                since, calls = trio.current_time(), Counter(record.calls)
+                since = trio.current_time()
                 if since > record.disturbed_until + PATIENCE:
                     last = next(one for one in reversed(record.entries) if one.who.startswith("replica"))
                     text = f"the operator still writes {PATIENCE:g} s after the last step or fault: {last.what}"
                     record.report("does not settle", " ".join(last.what.split()[:2]), text)
             elif max(since, record.disturbed_until) + quiet_seconds <= until:
-                most = MOST_CALLS * (until - since) / QUIET
-                if storms := [request for request, count in (record.calls - calls).items() if count >= most]:
+                # A storm goes on: many calls at one instant may be a backlog of events.
+                most = (until - since) / STORM
+                seconds = {request: sum(one > since for one in found) for request, found in record.calls.items()}
+                if storms := [request for request, count in seconds.items() if count >= most]:
                     record.report("does not settle", "calls", f"{storms[0]} is reconciled again and again")
                 if not await self._wait_for_retries():
                     return
