@@ -185,7 +185,7 @@ async def test_a_holder_that_fails_is_still_replaced_at_the_expiry_and_not_befor
 # --- how many requests ------------------------------------------------------------------------------------------------
 
 
-async def test_a_watch_costs_one_request_and_polls_are_as_many_as_without(
+async def test_a_candidate_with_a_watch_hardly_polls(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     async with waiting(api_server) as us:
@@ -193,7 +193,43 @@ async def test_a_watch_costs_one_request_and_polls_are_as_many_as_without(
         methods = us.transport.methods
         assert methods.count("WATCH") == 1
         assert set(methods) == {"GET", "WATCH"}
-        assert 150 <= methods.count("GET") <= 300  # every 0.8 to 1.6 s
+        assert methods.count("GET") <= 3
+
+
+async def test_a_candidate_whose_watch_shows_nothing_polls_and_takes_over_as_soon(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async with waiting(api_server) as us:
+
+        def silence_watches(request: httpx.Request) -> Fault:
+            return "hang" if "watch" in request.url.params else "none"
+
+        us.transport.fault = silence_watches
+        await trio.sleep(241)  # renewed at 240
+        assert 150 <= us.transport.methods.count("GET") <= 300  # every 0.8 to 1.6 s
+        us.stop_renewing()
+        await us.led.wait()
+        assert 255 <= trio.current_time() < 257
+
+
+async def test_a_candidate_whose_reads_fail_does_not_rely_on_the_watch(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async with waiting(api_server) as us:
+        await trio.sleep(1)
+        us.stop_renewing()
+
+        def refuse_reads(request: httpx.Request) -> Fault:
+            return "none" if "watch" in request.url.params else "refuse"
+
+        us.transport.fault = refuse_reads
+        await trio.sleep(5)
+        before = us.transport.methods.count("GET")
+        async with trio.open_nursery() as renewing:
+            renewing.start_soon(renew_forever, api_server)
+            await trio.sleep(60)
+            renewing.cancel_scope.cancel()
+        assert us.transport.methods.count("GET") - before >= 60 / 4.4 - 1
 
 
 async def test_a_watch_is_not_delayed_by_the_clients_rate_limit(

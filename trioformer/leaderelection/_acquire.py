@@ -11,7 +11,8 @@ A wait ends at the earliest of these times:
 
 - The next poll, which is due after 0.4 to 0.8 retry periods.  After an error, the next poll is due after 1 to 2.2 retry
   periods, or sooner if the connection failed.  If another candidate has just created the Lease, the next poll is due
-  immediately.
+  immediately.  If a watch event has shown a renewal since the last poll, the next poll is due 1 to 2.2 retry periods
+  after this event, so a candidate with a working watch rarely polls.
 - The expiry of the holder's lease.
 - A watch event (``_lease_watch.py``) which shows that the Lease was released.
 
@@ -49,6 +50,8 @@ class Wait:
     """The time until the next poll."""
     at_least: float = 0.0
     """The minimum that the server requested with ``Retry-After``."""
+    after_error: bool = False
+    """Whether the Lease could not be read or written, so that the next attempt must not be put off."""
     after_conflict: bool = False
     """Whether another client wrote the Lease between this candidate's read and its write."""
 
@@ -104,10 +107,13 @@ class Acquisition:
         except REQUEST_ERRORS as error:
             claim.failed(error, "cannot be acquired, retrying")
             self._check_permanent(error)
-            delay = options.retry_period * (1 + JITTER * options.rng.random())
-            return Wait(delay=claim.delay_after(error, delay), at_least=retry_after(error, options.rng))
+            delay = claim.delay_after(error, self._retry_delay())
+            return Wait(delay=delay, at_least=retry_after(error, options.rng), after_error=True)
         self._permanent_since = None
         return Wait(delay=poll_delay) if term is None else term
+
+    def _retry_delay(self) -> float:
+        return self._options.retry_period * (1 + JITTER * self._options.rng.random())
 
     def _is_of_another(self, wait: Wait) -> bool:
         """Return True if another candidate holds the Lease or has just acquired it."""
@@ -139,10 +145,16 @@ class Acquisition:
             )
 
     async def _wait(self, wait: Wait) -> None:
-        now = trio.current_time()
-        # Wake up at the expiry too, so that a failed leader is replaced at once.
-        until = min(now + wait.delay, self._claim.expires_at)
+        claim, since = self._claim, trio.current_time()
+        due = since + wait.delay
         if wait.at_least:
             await trio.sleep(wait.at_least)
-        with trio.move_on_at(until):
-            await self._watch.wait_released()
+        while True:
+            # Wake up at the expiry too, so that a failed leader is replaced at once.
+            with trio.move_on_at(min(due, claim.expires_at)):
+                await self._watch.wait_released()
+                return
+            if wait.after_error or claim.observed_at <= since:
+                return
+            since = claim.observed_at
+            due = since + self._retry_delay()

@@ -140,7 +140,7 @@ class LeaderElector:
         api = without_retries(self._client.api(Lease, namespace=self._namespace))
         lock = LeaseLock(api, self._name, self.options.labels)
         self._claim = LeaseClaim(lock, self.identity, self.options)
-        self._watch = LeaseWatch(lock, self.options.rng)
+        self._watch = LeaseWatch(lock, self.options.rng, self._claim.observe_renewal)
 
     def __repr__(self) -> str:
         is_lost = self._state is CandidateState.HOLDING and not self.is_leader

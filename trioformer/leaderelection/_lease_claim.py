@@ -58,7 +58,8 @@ class LeaseClaim:
     """The last error since the last success."""
     _own: LeaseRecord = attrs.field(factory=LeaseRecord, init=False)  # of the last write that was sent
     _observed: LeaseRecord | None = attrs.field(default=None, init=False)
-    _observed_at: float = attrs.field(default=-math.inf, init=False)
+    observed_at: float = attrs.field(default=-math.inf, init=False)
+    """The time on trio's clock when the Lease was last observed to have changed."""
     _is_missing: bool = attrs.field(default=False, init=False)  # deleted before the observed holder's lease expired
     _reported: str = attrs.field(default="", init=False)  # the holder that on_new_leader was last called with
     _is_waiting_for_plugin: bool = attrs.field(default=False, init=False)
@@ -91,7 +92,7 @@ class LeaseClaim:
     @property
     def expires_at(self) -> float:
         """The time on trio's clock when another holder's lease expires, or infinity if there is no other holder."""
-        return self._observed_at + self.duration if self.is_held_by_another() else math.inf
+        return self.observed_at + self.duration if self.is_held_by_another() else math.inf
 
     @property
     def awaited(self) -> str:
@@ -147,18 +148,18 @@ class LeaseClaim:
         self._own = attrs.evolve(own, lease_duration_seconds=math.ceil(self._options.lease_duration))
         expired = ""
         if self.holder not in ("", self._identity):
-            expired = f"; {quoted(self.holder)} had not renewed it for {trio.current_time() - self._observed_at:.1f} s"
+            expired = f"; {quoted(self.holder)} had not renewed it for {trio.current_time() - self.observed_at:.1f} s"
         renewed_at = await self._write()
         logger.info("lease %s: acquired by %r, transitions %d%s", self, self._identity, own.lease_transitions, expired)
         return Term(self._identity, own.lease_transitions, self._clocks, self._options.lease_duration, renewed_at)
 
     def is_held_by_another(self) -> bool:
         """Return True if another candidate holds the Lease, and the Lease has not expired by the local clock."""
-        return self.holder not in ("", self._identity) and trio.current_time() < self._observed_at + self.duration
+        return self.holder not in ("", self._identity) and trio.current_time() < self.observed_at + self.duration
 
     def _log_missing(self) -> None:
         if not self._is_missing:
-            left = self._observed_at + self.duration - trio.current_time()
+            left = self.observed_at + self.duration - trio.current_time()
             logger.warning(
                 "lease %s: deleted while %s held it; %r waits another %.1f s",
                 self,
@@ -171,11 +172,22 @@ class LeaseClaim:
     def _observe(self, record: LeaseRecord | None, *, notifies: bool = True) -> None:
         """Record the observed state of the Lease.  If the state has changed, the lease duration is measured anew."""
         if record != self._observed:
-            self._observed, self._observed_at = record, trio.current_time()
+            self._observed, self.observed_at = record, trio.current_time()
         if notifies and self.holder != self._reported:
             self._reported = self.holder
             if self._options.on_new_leader is not None:
                 self._options.on_new_leader(self._reported)
+
+    def observe_renewal(self, record: LeaseRecord) -> None:
+        """Record that a watch has shown a renewal by the observed holder.
+
+        All other changes are left to the next poll, because events may be older than the last poll.
+        """
+        last = self._observed
+        if last is None or record.holder_identity != last.holder_identity:
+            return
+        if record.renew_time is not None and last.renew_time is not None and record.renew_time > last.renew_time:
+            self._observe(record)
 
     async def try_renew(self, term: Term) -> bool:
         """Renew the Lease.  Return False if another candidate holds the Lease, or has held it in the meantime."""

@@ -6,7 +6,8 @@ the release within milliseconds, but it may be late, fail, or be forbidden.  So 
 - A watch event never decides which candidate leads.  If an event shows a Lease without a holder, the candidate tries
   to acquire the Lease at once.  If several candidates do so, only one of their updates succeeds, and the others fail
   with a conflict.
-- The candidate also polls, as often as without a watch.
+- If an event shows a renewal, the candidate puts off its next poll.  Without such events, it polls as often as without
+  a watch.
 - All candidates are notified of a release at the same time.  Each candidate waits for a random time of a few
   milliseconds, and does not try if the watch has reported a new holder by then.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Callable
 from typing import Final, final
 
 import attrs
@@ -50,6 +52,8 @@ class LeaseWatch:
 
     _lock: LeaseLock
     _rng: random.Random
+    _on_record: Callable[[LeaseRecord], None]
+    """Called with the record of each event that shows a holder."""
     _version: str = attrs.field(default="", init=False)  # of the Lease, when a poll last read it
     _polled: trio.Event = attrs.field(factory=trio.Event, init=False)  # replaced with each poll
     _released: trio.Event = attrs.field(factory=trio.Event, init=False)  # set while the Lease has no holder
@@ -104,13 +108,15 @@ class LeaseWatch:
         if event.object.name != self._lock.name:
             return  # the server ignores field selectors
         try:
-            holder = LeaseRecord.of(event.object).holder_identity
+            record = LeaseRecord.of(event.object)
         except DecodeError:
             return  # the next poll raises it
-        if not holder and event.type != "DELETED":
+        if not record.holder_identity and event.type != "DELETED":
             self._released.set()
-        else:
-            self.use_hint()
+            return
+        self.use_hint()
+        if event.type != "DELETED":
+            self._on_record(record)
 
     def _on_retry(self, error: Exception) -> None:
         # The polls warn about each outage.
