@@ -62,6 +62,13 @@ def test_caches_stay_behind_after_a_rewind() -> None:
     assert "409" in [code for _, code in lines(outcome, AT)]  # the new life did not see the first Secret
 
 
+def test_a_rewind_kills_all_replicas() -> None:
+    fault = Fault(kind="rewind", at=AT, after=True, lasts=20.0)
+    outcome = run_story(operate, Scenario(Maps), Story(steps=CREATE, faults=(fault,), replicas=2))
+    starts = [(one.who, int(one.time)) for one in outcome.entries if one.what == "list secrets"]
+    assert sorted(starts) == [("replica 0", 0), ("replica 0", 20), ("replica 1", 0), ("replica 1", 20)]
+
+
 def test_a_silent_request_fails_after_a_minute() -> None:
     outcome = outcome_of(kind="silent")
     assert lines(outcome, AT)[1][0] >= 60.0

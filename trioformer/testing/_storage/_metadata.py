@@ -78,11 +78,16 @@ def json_equal(one: object, other: object) -> bool:
 
     In contrast to Python's ``==``, the values true, 1 and 1.0 are different.
     """
+    return one == other and _have_equal_types(one, other)
+
+
+def _have_equal_types(one: object, other: object) -> bool:
+    """Return whether two values that are equal for Python are equal JSON."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(json_equal(value, other[key]) for key, value in one.items())
+        return all(_have_equal_types(value, other[key]) for key, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(json_equal, one, other))
-    return one == other and type(one) is type(other)
+        return all(map(_have_equal_types, one, other))
+    return type(one) is type(other)
 
 
 def stored_numbers(value: Any) -> Any:

@@ -157,12 +157,11 @@ class Life:
         for scope in list(self._streams):
             scope.cancel()
 
-    async def kill(self, restarts_after: float) -> None:
+    def kill(self, restarts_after: float) -> None:
         """Kill the replica.  Its clean-up reaches nothing."""
         self.is_cut_off, self.restarts_after = True, restarts_after
         self.connection.cancel_scope.cancel()
         self.over.set()
-        await trio.lowlevel.checkpoint()
 
     def stop(self, restarts_after: float | None = None) -> None:
         """Stop the replica, which may clean up."""

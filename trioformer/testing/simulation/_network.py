@@ -194,11 +194,16 @@ class StoryTransport(httpx.AsyncBaseTransport):
             case "rival":
                 network.change_as_rival(call)
             case "kill":
-                await life.kill(fault.lasts)
+                life.kill(fault.lasts)
+                await trio.lowlevel.checkpoint()
             case "rewind":
                 network.hold_caches(network.record.revision_at(fault.back, revision), 2 * fault.lasts, life.cluster)
                 network.record.disturb(2 * fault.lasts)
-                await life.kill(fault.lasts)
+                # All of them, because another replica would lead before this one starts again.
+                for one in [one for one in network.lives if not one.over.is_set()]:
+                    one.was_struck = True
+                    one.kill(fault.lasts)
+                await trio.lowlevel.checkpoint()
             case "stop":
                 life.stop(fault.lasts)
                 await trio.lowlevel.checkpoint()

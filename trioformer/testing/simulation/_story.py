@@ -54,8 +54,8 @@ class Fault:
     - ``rival``: somebody else changes the object first
     - ``kill``: the replica is killed, and starts again ``lasts`` seconds later
     - ``stop``: the replica is stopped and may clean up, and starts again ``lasts`` seconds later
-    - ``rewind``: as ``kill``, and all caches stay as they were ``back`` seconds before the request, until ``lasts``
-      seconds after the start
+    - ``rewind``: all replicas are killed and start again ``lasts`` seconds later, and all caches stay as they were
+      ``back`` seconds before the request, until ``lasts`` seconds after the start
     - ``stale``: no cache changes for ``lasts`` seconds
     - ``compact``: the watches of the replica break, and the history is compacted
     - ``outage``: no replica reaches the server for ``lasts`` seconds
@@ -99,7 +99,7 @@ _EFFECTS: dict[FaultKind, str] = {
     "rival": "somebody else changes the object",
     "kill": "the replica is killed, and starts again after {lasts}",
     "stop": "the replica is stopped, and starts again after {lasts}",
-    "rewind": "the replica is killed, and for twice {lasts} all caches are as {back} before",
+    "rewind": "all replicas are killed, start again after {lasts}, and for as long have caches as {back} before",
     "stale": "all caches stay behind for {lasts}",
     "compact": "watches break and the history is compacted",
     "outage": "the server is unreachable for {lasts}",
