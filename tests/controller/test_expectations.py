@@ -322,7 +322,7 @@ async def test_a_controller_whose_watch_is_broken_creates_no_excess_pods(
     factory = SharedInformerFactory(client)
     replica_sets, pods = factory.informer(ReplicaSet), factory.informer(Pod)
     replicator = Replicator(client, replica_sets, pods, uses_expectations=uses_expectations)
-    controller = Controller("replicator", replicator.reconcile)
+    controller = Controller("replicator", replicator.reconcile, reads_own_writes=False)
     controller.watch(replica_sets)
     controller.watch(pods, enqueue=owner_of, predicates=[replicator.expectations.observing(owner_of)])
     await nursery.start(factory.run)

@@ -29,10 +29,10 @@ from ._options import ListOptions, list_params
 from ._patch import APPLY
 from ._paths import ResourcePaths
 from ._subresources import body_in, has_own_kind, subresource_in, with_name
-from ._writes import Write, write_observer
+from ._writes import Write, WrittenObject, registered_caches, write_observer
 from .bodies._lists import ObjectList, read_list
 from .bodies._protobuf import PROTOBUF
-from .bodies._responses import object_in, streamed_status_error
+from .bodies._responses import check, object_in, streamed_status_error
 from .bodies._wire_format import JSON, Scan, WireFormat
 
 if TYPE_CHECKING:
@@ -226,20 +226,31 @@ class ApiRequests(Generic[T]):
             )
         except BaseException:
             if observe is not None:
-                observe(self._write(method, path, None))
+                observe(self._written(method, path, None))
             raise
         if observe is not None:
-            observe(self._write(method, path, response))
+            observe(self._written(method, path, response))
         return response
 
-    def _write(self, method: str, path: str, response: Response | None) -> Write:
-        now, code = trio.current_time(), None if response is None else response.code
-        if response is not None and response.code < _FIRST_ERROR:
+    def _written(self, method: str, path: str, response: Response | None) -> WrittenObject:
+        code, body, uid, version = None, b"", "", ""
+        if response is not None:
+            code, body = response.code, response.body
             with suppress(ValueError, RecursionError):  # the caller raises an error for a response of another form
-                metadata = scan_head(response.body).metadata
-                version = metadata.resourceVersion
-                return Write(at=now, method=method, path=path, code=code, uid=metadata.uid, resource_version=version)
-        return Write(at=now, method=method, path=path, code=code)
+                if code < _FIRST_ERROR:
+                    metadata = scan_head(body).metadata
+                    uid, version = metadata.uid, metadata.resourceVersion
+        write = Write(at=trio.current_time(), method=method, path=path, code=code, uid=uid, resource_version=version)
+        caches = tuple(registered_caches(self.transport, self.resource))
+        return WrittenObject(write, self.resource, body, caches, self._read_version)
+
+    async def _read_version(self) -> str:
+        where = self.paths.operation("list")
+        response = await self.transport.request(
+            "GET", self.paths.collection(), params={"limit": "1"}, accept=JSON, retries=self.retries, where=where
+        )
+        check(response, method="GET", where=where)
+        return scan_head(response.body).metadata.resourceVersion
 
     async def request(
         self,

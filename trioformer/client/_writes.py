@@ -1,15 +1,22 @@
 """A record of the writes of a task, for a caller such as a controller that calls ``reconcile``.
 
-Tasks that the task starts inherit the observer.
+Tasks that the task starts inherit the observer.  The caches of a client register here, so that the caller can wait
+until they show a write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, Protocol, final
+from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 import attrs
+
+if TYPE_CHECKING:
+    from ..models import ResourceInfo
+    from ..transport._internal import Transport
 
 
 @final
@@ -31,5 +38,65 @@ class Write:
     """The resourceVersion of the object in the response.  Empty if the response contains no object."""
 
 
-write_observer: Final[ContextVar[Callable[[Write], None] | None]] = ContextVar("write_observer", default=None)
+@final
+@attrs.define(eq=False)
+class WrittenObject:
+    """The object of a write, with what is necessary to find the caches that will show the write."""
+
+    write: Write
+    resource: ResourceInfo
+    """The resource of the object; for a subresource, that of its parent."""
+    body: bytes
+    """The response, which is empty if none has arrived."""
+    caches: tuple[WrittenCache, ...]
+    """The running caches of the same client and resource."""
+    read_version: Callable[[], Awaitable[str]]
+    """A function that returns the server's current resourceVersion of the resource."""
+    namespace: str = attrs.field(init=False)
+    """The namespace, or an empty string for a cluster-scoped object."""
+    name: str = attrs.field(init=False)
+    """The name in the path, which is empty for a new object and for a collection."""
+    subresource: str = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        parts = [unquote(part) for part in self.write.path.split("/")][4 if self.resource.group else 3 :]
+        is_in_namespace = self.resource.namespaced and parts[0] == "namespaces"
+        self.namespace = parts[1] if is_in_namespace else ""
+        self.name, self.subresource = [*parts[3 if is_in_namespace else 1 :], "", ""][:2]
+
+    @property
+    def removes(self) -> bool:
+        """Whether the write deletes the object, or asks for its deletion."""
+        if self.write.method == "DELETE":
+            return bool(self.name) and not self.subresource
+        return self.subresource == "eviction"
+
+
+class WrittenCache(Protocol):
+    """A cache of a client, which shows the client's writes after some time."""
+
+    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[], None]) -> bool:
+        """Call a function once, as soon as the cache shows a write, or will never show it.
+
+        Args:
+            written: The write.
+            version: The resourceVersion of the write, or 0 if the write has removed the object.
+            shown: The function, which must be fast and must not raise an exception.
+
+        Returns:
+            False if the cache shows the write already or does not contain such objects.  Nothing is called then.
+        """
+        ...
+
+
+_CACHES: Final[WeakKeyDictionary[object, dict[tuple[str, str], dict[WrittenCache, None]]]] = WeakKeyDictionary()
+
+
+def registered_caches(transport: Transport, resource: ResourceInfo) -> dict[WrittenCache, None]:
+    """Return the running caches of a client for a resource in any version.  A cache adds and removes itself."""
+    # The health of the server is what the client has in common with its copies that impersonate users.
+    return _CACHES.setdefault(transport.health, {}).setdefault((resource.group, resource.plural), {})
+
+
+write_observer: Final[ContextVar[Callable[[WrittenObject], None] | None]] = ContextVar("write_observer", default=None)
 """The function that is called after each write of the current task."""

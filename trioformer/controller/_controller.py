@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeVar, final
 
 import attrs
@@ -84,7 +85,7 @@ class Controller(Generic[K]):
         metrics: A registry that measures the controller, such as `Metrics`.
         journal: Whether the controller keeps a journal for :meth:`journal`.  The fixtures of trioformer for pytest set
             this for all controllers.
-        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer: See
+        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer, reads_own_writes: See
             :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
@@ -118,6 +119,7 @@ class Controller(Generic[K]):
         observer: ControllerObserver[Any] | QueueObserver[Any] | None = None,
         metrics: ControllerRegistry | None = None,
         journal: bool = False,
+        reads_own_writes: bool = True,
     ) -> None:
         _check_arguments(name, reconcile, on_dropped)
         self.name = name
@@ -128,6 +130,7 @@ class Controller(Generic[K]):
             reconcile_deadline=reconcile_deadline,
             limiter=limiter,
             observer=observer,
+            reads_own_writes=reads_own_writes,
         )
         self._reconcile = reconcile
         self._watches = []
@@ -295,6 +298,7 @@ class Controller(Generic[K]):
             timed_out=counters.timed_out,
             terminal=counters.terminal,
             dropped=counters.dropped,
+            stale_sync_skips=MappingProxyType(dict(counters.stale_sync_skips)),
             failing=0 if run is None else len(run.reconciler.failures),
             queue=None if run is None else run.queue.statistics(),
             handlers=() if run is None else tuple(handler.statistics() for _, handler in run.sources.handlers),

@@ -19,6 +19,7 @@ from ._informer_failures import InformerFailures
 from ._journal import Journal
 from ._observers import Observers
 from ._options import ControllerOptions
+from ._own_writes import OwnWrites
 from ._reconciler import Reconciler, logger
 from ._request import K
 from ._results import Reconcile, without_cancelled
@@ -47,6 +48,7 @@ class ControllerRun(Generic[K]):
     journal: Journal[K] | None
     phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
     queue: RateLimitingQueue[K] = attrs.field(init=False)
+    own_writes: OwnWrites[K] | None = attrs.field(default=None, init=False)
     reconciler: Reconciler[K] = attrs.field(init=False)
     sources: EventSources[K] = attrs.field(init=False)
     informer_failures: InformerFailures = attrs.field(init=False)
@@ -65,6 +67,8 @@ class ControllerRun(Generic[K]):
             limiter = default_priority_queue_rate_limiter()
         # The queue has no name, so it logs nothing; the controller does.
         self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=self.observers.for_queue())
+        if options.reads_own_writes:
+            self.own_writes = OwnWrites(self.name, self.queue, self.counters.stale_sync_skips)
         self.reconciler = Reconciler(
             name=self.name,
             reconcile=self.reconcile,
@@ -74,6 +78,7 @@ class ControllerRun(Generic[K]):
             delays=RetryDelays(self.queue, external),
             counters=self.counters,
             journal=self.journal,
+            own_writes=self.own_writes,
         )
         self.sources = EventSources(self.name, self.queue, self._fail, self.journal)
         self.informer_failures = InformerFailures(self.name, self.sources)
@@ -94,6 +99,8 @@ class ControllerRun(Generic[K]):
                 log_scope = trio.CancelScope(shield=True)
                 nursery.start_soon(self._log_running_at_the_end, log_scope, name=f"controller {self.name}: log")
                 nursery.start_soon(self.informer_failures.log, name=f"controller {self.name}: informers")
+                if self.own_writes is not None:
+                    nursery.start_soon(self.own_writes.run, name=f"controller {self.name}: own writes")
                 try:
                     await self.queue.process(self.reconciler.handle, workers=self.options.workers)
                 finally:

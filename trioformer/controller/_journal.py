@@ -22,7 +22,6 @@ import trio
 from .._text import describe_error
 from ..cache import Added, Notification, Updated
 from ..client import Write
-from ..client._internal import write_observer
 from ..models import KubernetesObject, key_of, resource_of, to_dict
 from ._request import K
 from ._results import ReconcileResult
@@ -138,16 +137,10 @@ class JournalRecord(Generic[K]):
     error: str = ""
     writes: deque[Write] = attrs.field(factory=lambda: deque(maxlen=MOST_CAUSES))
 
-    def observe(self, write: Write) -> None:
-        """Record a write, unless a task that the call has left behind made it after the call."""
-        if self.ended is None:
-            self.writes.append(write)
-
     def end(self, result: ReconcileResult, error: Exception | None) -> None:
         """Record the end of the call."""
         self.ended, self.result = trio.current_time(), result
         self.error = "" if error is None else describe_error(error)
-        write_observer.set(None)
 
 
 @final
@@ -186,11 +179,10 @@ class Journal(Generic[K]):
             self._waiting[request] = (causes, more + 1)
 
     def begin(self, request: K, reconcile_id: str) -> JournalRecord[K]:
-        """Record the start of a call, and observe the writes of the current task until the call ends."""
+        """Record the start of a call."""
         causes, more = self._waiting.pop(request, ([], 0))
         entry = JournalRecord(request, reconcile_id, trio.current_time(), causes, more)
         self._entries.append(entry)
-        write_observer.set(entry.observe)
         if self.on_begin is not None:
             self.on_begin(entry)
         return entry

@@ -49,3 +49,9 @@ class ControllerOptions(Generic[K]):
     observer: ControllerObserver[K] | QueueObserver[K] | None = None
     """An observer that is called for each call to ``reconcile``, for the queue's events, or for both, depending on its
     methods."""
+    reads_own_writes: bool = True
+    """Whether the next call for a request waits until the running caches of the same client show the writes of the
+    request's earlier calls.
+
+    The request is put aside meanwhile, for at most five minutes.  Only writes that the call and its tasks made with the
+    client of the caches count.  Events and Leases do not count."""

@@ -13,12 +13,14 @@ import trio
 from .._surroundings import new_uuid
 from .._text import describe_error, one_line
 from .._util import enclosing_tasks
+from ..client._internal import WrittenObject, write_observer
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
 from ._current_request import CurrentRequest, current, log_fields
 from ._delays import RetryDelays
 from ._journal import Journal, JournalRecord
 from ._options import ControllerOptions
+from ._own_writes import OwnWrites
 from ._request import K
 from ._results import (
     Reconcile,
@@ -47,6 +49,26 @@ NO_FAILURES: Final = Failures(0, 0)
 
 
 @final
+@attrs.define(eq=False)
+class _Writes(Generic[K]):
+    """The observer of the writes of one call to ``reconcile``."""
+
+    _request: K
+    _entry: JournalRecord[K] | None
+    _own_writes: OwnWrites[K] | None
+    is_over: bool = False
+    """Whether the call has ended.  Writes of tasks that it has left behind belong to no request."""
+
+    def observe(self, written: WrittenObject) -> None:
+        if self.is_over:
+            return
+        if self._entry is not None:
+            self._entry.writes.append(written.write)
+        if self._own_writes is not None:
+            self._own_writes.record(self._request, written)
+
+
+@final
 @attrs.define(eq=False, kw_only=True)
 class Reconciler(Generic[K]):
     """The calls to ``reconcile`` during one run of a controller.
@@ -63,6 +85,7 @@ class Reconciler(Generic[K]):
     delays: RetryDelays[K]
     counters: Counters
     journal: Journal[K] | None
+    own_writes: OwnWrites[K] | None
     running: dict[trio.lowlevel.Task, tuple[K, float]] = attrs.field(factory=dict, init=False)
     """The request and the start time of each busy worker."""
     cancelled: list[K] = attrs.field(factory=list, init=False)
@@ -75,10 +98,17 @@ class Reconciler(Generic[K]):
         """Call ``reconcile`` once for a request, and handle its result or its exception."""
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
-        reconcile_id, journal = new_uuid(), self.journal
+        reconcile_id, journal, own_writes = new_uuid(), self.journal, self.own_writes
         token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=reconcile_id))
-        entry = None if journal is None else journal.begin(request, reconcile_id)
         try:
+            if own_writes is not None and own_writes.may_be_early(request):
+                try:
+                    if await own_writes.is_early(request):
+                        return
+                except Exception as unread:  # noqa: BLE001  # as from reconcile
+                    await self._handle_failure(request, unread)
+                    return
+            entry = None if journal is None else journal.begin(request, reconcile_id)
             requeue, error = await self._call_observed(request, entry)
             if error is not None:
                 await self._handle_failure(request, error)
@@ -107,6 +137,8 @@ class Reconciler(Generic[K]):
         requeue: RequeueAfter | None = None
         failure: Exception | None = None
         raised: Exception | None = None
+        writes = _Writes(request, entry, self.own_writes)
+        token = write_observer.set(writes.observe)
         try:
             try:
                 requeue = await self._call(request)
@@ -123,6 +155,8 @@ class Reconciler(Generic[K]):
                     logger.debug("controller %s: reconcile of %s: %s", self.name, request, describe_error(failure))
                     failure = None
             finally:
+                write_observer.reset(token)
+                writes.is_over = True
                 if entry is not None:
                     entry.end(result, raised)
                 for observer in observers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Literal, Protocol, TypeAlias, final, runtime_checkable
 
 import attrs
@@ -41,6 +43,9 @@ class ControllerStatistics:
     """The number of calls that raised a :class:`~trioformer.controller.TerminalError`."""
     dropped: int
     """The number of requests that were dropped after ``max_retries``."""
+    stale_sync_skips: Mapping[tuple[str, str], int]
+    """How often a request was put aside because a cache did not show its writes yet, by the group and the resource of
+    the cache."""
     failing: int
     """The number of failed requests that will be retried."""
     queue: QueueStatistics | None
@@ -102,3 +107,4 @@ class Counters:
     timed_out: int = 0
     terminal: int = 0
     dropped: int = 0
+    stale_sync_skips: Counter[tuple[str, str]] = attrs.field(factory=Counter)

@@ -92,6 +92,13 @@ QUEUE_METRICS: Final = (
     ),
 )
 
+# KEP-5647 has such a counter in kube-controller-manager.
+STALE_SYNC_SKIPS: Final = MetricSpec[int](
+    "trioformer_controller_stale_sync_skips_total",
+    "Requests that were put aside because a cache did not show the controller's own writes, by resource.",
+    float,
+)
+
 # Name and label: controller-runtime pkg/metrics/leaderelection.go.
 LEADER_LABELS: Final = ("name",)
 LEADER: Final = MetricSpec[LeaderElector](
@@ -210,6 +217,7 @@ EMPTY_QUEUE: Final = QueueStatistics(
     depth=0,
     depth_by_priority={},
     delayed=0,
+    parked=0,
     processing=0,
     adds=0,
     retries=0,
@@ -301,6 +309,16 @@ class Collector:
         )
         for spec in QUEUE_METRICS:
             yield spec.family(QUEUE_LABELS, [((name, name), queue) for name, queue in read.items()])
+
+        yield STALE_SYNC_SKIPS.family(
+            ("controller", "group", "resource"),
+            [
+                ((name, *resource), count)
+                for name, each in self.queues
+                if isinstance(each, Controller)
+                for resource, count in sorted(each.statistics().stale_sync_skips.items())
+            ],
+        )
 
     def _depths(self, name: str, queue: QueueStatistics) -> Iterable[tuple[str, int]]:
         seen = self._priorities.setdefault(name, {0})

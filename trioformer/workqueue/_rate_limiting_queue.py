@@ -69,6 +69,11 @@ class RateLimitingQueue(WorkQueue[K]):
         delay = (self.limiter if limiter is None else limiter).when(key)
         return self.add_after(key, max(delay, at_least), priority=priority)
 
+    def park(self, key: K) -> None:
+        """Put a key in progress aside, as in :class:`WorkQueue`, without resetting its failure count."""
+        super().park(key)
+        self._rate_limited.add(key)
+
     def forget(self, key: K) -> None:
         """Reset the failure count of a key, without removing the key from the queue."""
         self.limiter.forget(key)

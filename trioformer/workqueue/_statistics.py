@@ -26,6 +26,8 @@ class QueueStatistics:
     """The number of pending keys for each priority."""
     delayed: int
     """The number of delayed keys."""
+    parked: int
+    """The number of keys that a controller has put aside until its caches show its own writes."""
     processing: int
     """The number of keys in progress."""
     adds: int
@@ -52,7 +54,8 @@ class Remaining(Generic[K]):
     ready: tuple[K, ...]
     """The ready keys, in the order in which they would be processed."""
     delayed: tuple[K, ...]
-    """The delayed keys, in the order in which they become due.  After a shutdown, they never become due."""
+    """The delayed keys, in the order in which they become due, and the keys that were put aside.  After a shutdown,
+    they never become due."""
     unfinished: tuple[K, ...]
     """The keys that were not processed, or not processed again, because of the shutdown."""
 

@@ -106,6 +106,7 @@ class WorkQueue(Generic[K]):
     _pending: dict[K, int] = attrs.field(factory=dict, init=False)  # each key's priority
     _ready: ReadyKeys[K] = attrs.field(init=False)
     _delayed: DelayedKeys[K] = attrs.field(factory=DelayedKeys, init=False)  # never pending
+    _parked: dict[K, int] = attrs.field(factory=dict, init=False)  # each key's priority; never pending
     _processing: dict[K, tuple[float, int]] = attrs.field(factory=dict, init=False)  # when it was taken, priority
     _workers: WaitQueue[K] = attrs.field(init=False)  # while a worker waits, no key is ready
     _unfinished: dict[K, None] = attrs.field(factory=dict, init=False)
@@ -227,8 +228,24 @@ class WorkQueue(Generic[K]):
         delay = self._delayed.get(key)
         return None if delay is None else delay.due
 
+    def park(self, key: K) -> None:
+        """Put a key in progress aside when its worker is done, until :meth:`unpark` is called.
+
+        Until then, adding the key only raises its priority.
+        """
+        priority = self._processing[key][1]
+        self._parked[key] = max(priority, self._pending.pop(key, priority))
+
+    def unpark(self, key: K) -> None:
+        """Add a parked key again, with its priority."""
+        if (priority := self._parked.pop(key, None)) is not None:
+            self.add(key, priority=priority)
+
     def _make_pending(self, key: K, priority: int, since: float | None = None) -> None:
         """Make a key pending, and also ready unless it is in progress. The caller must then call :meth:`_hand_out`."""
+        if self._parked and key in self._parked:
+            self._parked[key] = max(priority, self._parked[key])
+            return
         old = self._pending.get(key)
         if old is not None:
             if priority > old:
@@ -477,7 +494,7 @@ class WorkQueue(Generic[K]):
         return Remaining(
             processing=tuple(self._processing),
             ready=tuple(self._ready),
-            delayed=tuple(self._delayed),
+            delayed=(*self._delayed, *self._parked),
             unfinished=tuple(self._unfinished),
         )
 
@@ -490,6 +507,7 @@ class WorkQueue(Generic[K]):
             depth=len(self._pending),
             depth_by_priority=MappingProxyType(dict(Counter(self._pending.values()))),
             delayed=len(self._delayed),
+            parked=len(self._parked),
             processing=len(running),
             adds=self._adds,
             retries=self._retries,

@@ -32,6 +32,7 @@ from ..store._lister import Lister
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
 from ._process_loop import ProcessLoop, ResyncTimer
+from ._shown_writes import showing_writes
 from ._statistics import InformerStatistics, worst_of
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -112,6 +113,7 @@ class SharedInformer(Generic[T]):
             kind = list_watch.kind
             self._name = list_watch.name
             self._reflectors = {"": Reflector(list_watch, self._fifo, self._options, transform=transform)}
+        self._sources = list_watch if isinstance(list_watch, Mapping) else {"": list_watch}
         self._versions = ResourceVersions(dict.fromkeys(self._reflectors, ""))
         self._quarantine = Quarantine(self._name)
         self._loop = ProcessLoop(
@@ -421,15 +423,16 @@ class SharedInformer(Generic[T]):
         timer = ResyncTimer(self._fifo, self._processor, self._check_period)
         name = f"informer of {self._name}"
         try:
-            async with trio.open_nursery() as nursery:
-                for namespace, reflector in self._reflectors.items():
-                    nursery.start_soon(reflector.run, name=f"{name}: reflector{namespace and f' of {namespace}'}")
-                nursery.start_soon(self._loop.run, name=f"{name}: process loop")
-                nursery.start_soon(self._start_handlers, nursery, name=f"{name}: listeners")
-                await self._synced.wait()
-                self._processor.schedule_all(trio.current_time())
-                nursery.start_soon(timer.run, name=f"{name}: resync")
-                task_status.started()
+            with showing_writes(self._sources, self._indexer, self._versions):
+                async with trio.open_nursery() as nursery:
+                    for namespace, reflector in self._reflectors.items():
+                        nursery.start_soon(reflector.run, name=f"{name}: reflector{namespace and f' of {namespace}'}")
+                    nursery.start_soon(self._loop.run, name=f"{name}: process loop")
+                    nursery.start_soon(self._start_handlers, nursery, name=f"{name}: listeners")
+                    await self._synced.wait()
+                    self._processor.schedule_all(trio.current_time())
+                    nursery.start_soon(timer.run, name=f"{name}: resync")
+                    task_status.started()
         except Exception as error:
             failure = first_leaf(error)
             raise

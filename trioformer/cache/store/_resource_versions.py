@@ -8,7 +8,7 @@ resourceVersions, and only while a task waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, final
 
 import attrs
@@ -41,6 +41,8 @@ class ResourceVersions:
     """The newest resourceVersion of a cache; a cache of several namespaces has one for each namespace."""
 
     _newest: dict[str, str]
+    _observers: dict[str, Callable[[str], bool]] = attrs.field(factory=dict, init=False)
+    """By namespace, a function that is called with each new resourceVersion until it returns False."""
     _advanced: trio.Event | None = attrs.field(default=None, init=False)
     _closed: bool = attrs.field(default=False, init=False)
 
@@ -49,13 +51,31 @@ class ResourceVersions:
         """The cached namespaces, if there are several reflectors; otherwise a tuple with one empty string."""
         return tuple(self._newest)
 
+    def newest(self, namespace: str) -> str:
+        """Return the newest resourceVersion of a namespace, or an empty string before the first list."""
+        return self._newest[namespace]
+
+    def observe(self, namespace: str, on_advance: Callable[[str], bool]) -> None:
+        """Call a function with each new resourceVersion of a namespace until it returns False.
+
+        The cache contains the changes up to this version, but no listener has been notified of the last ones.
+        """
+        self._observers[namespace] = on_advance
+
     def advance(self, namespace: str, resource_version: str) -> None:
         """Record that the cache has reached ``resource_version``; ignore a namespace that is not in the cache."""
         if resource_version and namespace in self._newest:
             self._newest[namespace] = resource_version
+            if self._observers:
+                self._tell_observer(namespace, resource_version)
             if self._advanced is not None:
                 self._advanced.set()
                 self._advanced = None
+
+    def _tell_observer(self, namespace: str, resource_version: str) -> None:
+        observer = self._observers.pop(namespace, None)
+        if observer is not None and observer(resource_version):
+            self._observers[namespace] = observer
 
     def close(self) -> None:
         """Record that the cache has stopped, and wake the waiting tasks."""

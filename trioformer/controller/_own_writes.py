@@ -1,0 +1,146 @@
+"""The writes of a controller that its caches do not show yet.
+
+The problem: a call to ``reconcile`` that has created a pod is often followed by another one before the cache shows the
+pod, which then creates another pod.  So the next call for the same request begins when the caches show its writes::
+
+    write ─▶ unseen ─▶ shown by all caches ───────────────────────────┐
+               └─ a worker takes the request ─▶ parked ─▶ all shown ──┴▶ the next call
+
+- *unseen*: the caches of the same client that contain the object, or will contain it, do not show the write yet.  The
+  request may be added to the queue.
+- *parked*: a worker took the request too early, and put it aside without calling ``reconcile``.  No worker waits.
+
+A write without a response may have been carried out.  Before the next call, a list of at most one object asks for the
+server's resourceVersion, and the caches must reach it.
+
+Source: KEP-5647 (stale controller mitigation), which delays the next sync in kube-controller-manager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from functools import partial
+from typing import Final, Generic, final
+
+import attrs
+import trio
+
+from .._text import one_line
+from ..client._internal import WrittenObject
+from ..workqueue import RateLimitingQueue
+from ._request import K
+
+logger = logging.getLogger("trioformer.controller")
+
+PATIENCE: Final = 300.0
+"""The longest time that a request waits for a cache, in seconds."""
+
+_MOST_UNCLEAR: Final = 10_000
+"""The number of requests whose unclear writes are remembered, because some requests are never made again."""
+_FIRST_UNCLEAR: Final = 500
+_FIRST_ERROR: Final = 300
+_NEVER_READ: Final = frozenset({"events", "leases"})
+
+
+@final
+@attrs.define(eq=False)
+class _Unseen:
+    """A write that some caches do not show yet."""
+
+    group: str
+    resource: str
+    caches: int = 0
+    """The number of these caches."""
+
+
+@final
+@attrs.define(eq=False)
+class OwnWrites(Generic[K]):
+    """The unseen writes of one run of a controller, by request."""
+
+    _name: str
+    _queue: RateLimitingQueue[K]
+    _skips: Counter[tuple[str, str]]
+    """The number of early requests, by the group and the resource of the first unseen write."""
+    _unseen: dict[K, dict[_Unseen, None]] = attrs.field(factory=dict, init=False)
+    _unclear: dict[K, dict[str, WrittenObject]] = attrs.field(factory=dict, init=False)
+    """The last write of each resource whose outcome is not known."""
+    _parked: dict[K, float] = attrs.field(factory=dict, init=False)
+    """When each request was parked, oldest first."""
+    _woken: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+    def record(self, request: K, written: WrittenObject) -> None:
+        """Record a write of a call to ``reconcile``."""
+        write = written.write
+        if written.resource.plural in _NEVER_READ or not written.caches:
+            return
+        if write.code is None or write.code >= _FIRST_UNCLEAR:
+            self._unclear.setdefault(request, {})[str(written.resource)] = written
+            if len(self._unclear) > _MOST_UNCLEAR:
+                del self._unclear[next(iter(self._unclear))]
+        elif write.code < _FIRST_ERROR:
+            self._wait(request, written, "0" if written.removes else write.resource_version)
+
+    def _wait(self, request: K, written: WrittenObject, version: str) -> None:
+        if not (version.isascii() and version.isdecimal()):
+            return
+        unseen = _Unseen(written.resource.group, written.resource.plural)
+        shown = partial(self._shown, request, unseen)
+        for cache in written.caches:
+            unseen.caches += cache.call_when_shown(written, int(version), shown)
+        if unseen.caches:
+            self._unseen.setdefault(request, {})[unseen] = None
+
+    def _shown(self, request: K, unseen: _Unseen) -> None:
+        unseen.caches -= 1
+        if unseen.caches or (found := self._unseen.get(request)) is None:
+            return
+        found.pop(unseen, None)
+        if not found:
+            self._forget(request)
+
+    def _forget(self, request: K) -> None:
+        self._unseen.pop(request, None)
+        if self._parked.pop(request, None) is not None:
+            self._queue.unpark(request)
+
+    def may_be_early(self, request: K) -> bool:
+        """Return whether a request has writes that were not shown when they were made."""
+        return request in self._unseen or request in self._unclear
+
+    async def is_early(self, request: K) -> bool:
+        """Park a request and return True if its caches do not show its writes yet.
+
+        Raises:
+            Exception: The resourceVersion after a write without a response could not be read.
+        """
+        while unclear := self._unclear.get(request):
+            resource, written = next(iter(unclear.items()))
+            version = await written.read_version()
+            del unclear[resource]
+            self._wait(request, written, version)
+        self._unclear.pop(request, None)
+        if request not in self._unseen:
+            return False
+        first = next(iter(self._unseen[request]))
+        self._skips[first.group, first.resource] += 1
+        self._queue.park(request)
+        self._parked[request] = trio.current_time()
+        self._woken.set()
+        return True
+
+    async def run(self) -> None:
+        """End the wait of requests whose caches do not show their writes for five minutes."""
+        while True:
+            if not self._parked:
+                self._woken = trio.Event()
+                await self._woken.wait()
+                continue
+            await trio.sleep_until(next(iter(self._parked.values())) + PATIENCE)
+            now = trio.current_time()
+            for request in [each for each, since in self._parked.items() if since + PATIENCE <= now]:
+                text = "controller %s: the caches do not show the writes of %s after %g s, reconciling nevertheless: %s"
+                kinds = ", ".join(sorted({f"{one.resource}.{one.group}".rstrip(".") for one in self._unseen[request]}))
+                logger.warning(text, self._name, one_line(str(request)), PATIENCE, kinds)
+                self._forget(request)
