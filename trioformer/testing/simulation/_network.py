@@ -169,9 +169,10 @@ class StoryTransport(httpx.AsyncBaseTransport):
             raise
         return response
 
-    def _check_reachable(self) -> None:
+    def _check_reachable(self, *, is_carried_out: bool = False) -> None:
         if self._life.is_cut_off or trio.current_time() < max(self._network.outage_until, self._life.partition_until):
-            raise connection_refused()
+            # A client may repeat a request that was refused, but not one that may have been carried out.
+            raise EarlyEndError("the simulation has broken the connection") if is_carried_out else connection_refused()
 
     async def _strike(self, fault: Fault, call: Call, revision: int) -> httpx.Response | None:
         """Let a fault occur, and return the response if the server does not respond itself."""
@@ -182,7 +183,7 @@ class StoryTransport(httpx.AsyncBaseTransport):
             case "answer":
                 if fault.code == httpx.codes.CONFLICT:  # there is no conflict without a change
                     network.change_as_rival(call)
-                return _error(fault.code)
+                return _error(fault.code, after=fault.after)
             case "cut":
                 raise EarlyEndError("the simulation has broken the connection")
             case "silent":
@@ -190,7 +191,7 @@ class StoryTransport(httpx.AsyncBaseTransport):
                 raise httpx.ReadTimeout("the simulation has dropped the response")
             case "slow":
                 await trio.sleep(fault.lasts)
-                self._check_reachable()
+                self._check_reachable(is_carried_out=fault.after)
             case "rival":
                 network.change_as_rival(call)
             case "kill":
@@ -217,11 +218,11 @@ class StoryTransport(httpx.AsyncBaseTransport):
                 for one in network.lives:
                     one.was_struck = True
                     one.break_streams()
-                self._check_reachable()
+                self._check_reachable(is_carried_out=fault.after)
             case "partition":
                 life.partition_until = trio.current_time() + fault.lasts
                 life.break_streams()
-                self._check_reachable()
+                self._check_reachable(is_carried_out=fault.after)
             case "pod fails":
                 network.world.fail_a_pod()
             case _:
@@ -304,7 +305,9 @@ class WatchedStream(httpx.AsyncByteStream):
             await stream.aclose()
 
 
-def _error(code: int) -> httpx.Response:
+def _error(code: int, *, after: bool) -> httpx.Response:
     error = status_error(code, message=_MESSAGES.get(code, "the simulation has made this request fail"))
-    headers = {"content-type": "application/json"} | ({"retry-after": "1"} if code in (429, 503) else {})
+    headers = {"content-type": "application/json"}
+    if code in (429, 503) and not after:  # it tells the client to send the request again
+        headers["retry-after"] = "1"
     return httpx.Response(code, headers=headers, content=json.dumps(error.status).encode())
