@@ -53,8 +53,9 @@ class Network:
     _is_over: bool = False
 
     def end(self) -> None:
-        """Do not start replicas again."""
+        """Do not start replicas again, and let no more faults occur: what is stopped should leave nothing behind."""
         self._is_over = True
+        self.faults.clear()
 
     def is_over(self) -> bool:
         """Return whether replicas no longer start again."""
