@@ -26,7 +26,6 @@ from ._object_ref import ObjectRef
 from ._options import FieldSelectorLike, FieldValidation, LabelSelectorLike, ListOptions, PropagationPolicy
 from ._patch import MERGE
 from ._subresources import body_in
-from ._writes import WrittenCache, registered_caches
 from .bodies._lists import PAGE_SIZE, ObjectList
 from .bodies._wire_format import JSON
 
@@ -608,11 +607,6 @@ def without_retries(api: A) -> A:
     found = copy(api)
     found._requests = attrs.evolve(api._requests, retries=False)
     return found
-
-
-def caches_of(api: ApiVerbs[Any]) -> dict[WrittenCache, None]:
-    """Return the running caches of an API's client and resource, in any version.  A cache adds and removes itself."""
-    return registered_caches(api._requests.transport, api.resource)
 
 
 async def obtain_credential(api: ApiVerbs[Any]) -> None:

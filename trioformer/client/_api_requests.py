@@ -29,7 +29,7 @@ from ._options import ListOptions, list_params
 from ._patch import APPLY
 from ._paths import ResourcePaths
 from ._subresources import body_in, has_own_kind, subresource_in, with_name
-from ._writes import Write, WrittenObject, registered_caches, write_observer
+from ._writes import Write, WrittenObject, caches_of, write_observer
 from .bodies._lists import ObjectList, read_list
 from .bodies._protobuf import PROTOBUF
 from .bodies._responses import check, object_in, streamed_status_error
@@ -241,8 +241,9 @@ class ApiRequests(Generic[T]):
                     metadata = scan_head(body).metadata
                     uid, version = metadata.uid, metadata.resourceVersion
         write = Write(at=trio.current_time(), method=method, path=path, code=code, uid=uid, resource_version=version)
-        caches = tuple(registered_caches(self.transport, self.resource))
-        return WrittenObject(write, self.resource, body, caches, self._read_version)
+        return WrittenObject(
+            write, self.resource, body, tuple(caches_of(self.transport, self.resource)), self._read_version
+        )
 
     async def _read_version(self) -> str:
         where = self.paths.operation("list")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._util import names_on_demand as _names_on_demand
-from ._api import caches_of as caches_of
 from ._api import check_api as check_api
 from ._api import located as located
 from ._api import obtain_credential as obtain_credential
@@ -21,9 +20,9 @@ from ._object_ref import reference_to as reference_to
 from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import PropagationPolicy as PropagationPolicy
-from ._writes import WrittenCache as WrittenCache
 from ._writes import WrittenObject as WrittenObject
 from ._writes import write_observer as write_observer
+from ._writes import written_caches as written_caches
 from .bodies._lists import PAGE_SIZE as PAGE_SIZE
 from .bodies._protobuf import PROTOBUF as PROTOBUF
 from .bodies._responses import check as check

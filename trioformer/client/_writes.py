@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
@@ -92,10 +92,15 @@ class WrittenCache(Protocol):
 _CACHES: Final[WeakKeyDictionary[object, dict[tuple[str, str], dict[WrittenCache, None]]]] = WeakKeyDictionary()
 
 
-def registered_caches(transport: Transport, resource: ResourceInfo) -> dict[WrittenCache, None]:
+def caches_of(transport: Transport, resource: ResourceInfo) -> dict[WrittenCache, None]:
     """Return the running caches of a client for a resource in any version.  A cache adds and removes itself."""
     # The health of the server is what the client has in common with its copies that impersonate users.
     return _CACHES.setdefault(transport.health, {}).setdefault((resource.group, resource.plural), {})
+
+
+def written_caches(api: Any) -> dict[WrittenCache, None]:
+    """Return the caches of an :class:`Api`, as :func:`caches_of` does."""
+    return caches_of(api._requests.transport, api.resource)
 
 
 write_observer: Final[ContextVar[Callable[[WrittenObject], None] | None]] = ContextVar("write_observer", default=None)

@@ -15,6 +15,7 @@ the desired state.  A :class:`Controller` starts when its caches have synced, an
 - ``_sources.py``: the handlers that add requests, and :data:`LOW_PRIORITY`
 - ``_informer_failures.py``: the log of informers that fail during a run
 - ``_reconciler.py``: calls to ``reconcile``, and retries
+- ``_own_writes.py``: the writes that the next call waits for
 - ``_delays.py``: delays of failed requests
 - ``_observers.py``: the observers of a controller
 - ``_request.py``: :class:`Request`

@@ -10,6 +10,7 @@ A :class:`WorkQueue` does not retry failed keys.  The subclass :class:`RateLimit
 growing delays.  Adding a key never waits.  A worker takes a key with ``async with queue.take() as key``.
 
 - ``_work_queue.py``: :class:`WorkQueue`
+- ``_take.py``: the block in which a worker processes a key
 - ``_ready.py``: keys that workers may take, by priority
 - ``_delayed.py``: keys that are not due yet
 - ``_wait_queue.py``: workers that wait for a key

@@ -3,7 +3,7 @@
 The states of a key are the same as in client-go (``util/workqueue``).  A key is *pending* from the time it is added
 until a worker takes it. A pending key is *ready* if it is not in progress.  A pending key in progress becomes ready
 when its worker is done.  So at most one worker processes a key at a time, and each key is always processed after the
-last time it was added.
+last time it was added.  A *parked* key was taken too early.  It becomes pending when the caller unparks it.
 
 Unlike client-go's queue, which uses goroutines, this queue has no tasks:
 
@@ -23,8 +23,8 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager
-from types import MappingProxyType, TracebackType
-from typing import Generic, TypeVar, final
+from types import MappingProxyType
+from typing import Generic, TypeVar
 
 import attrs
 import trio
@@ -35,33 +35,12 @@ from ._delayed import DelayedKeys
 from ._ready import ReadyKeys
 from ._reports import Reports
 from ._statistics import QueueObserver, QueueStatistics, Remaining
+from ._take import Take
 from ._wait_queue import WaitQueue
 
 K = TypeVar("K", bound=Hashable)
 
 logger = logging.getLogger("trioformer.workqueue")
-
-
-@final
-@attrs.define(eq=False, repr=False)
-class _Take(Generic[K]):
-    """The context manager of ``take()``, implemented as a class because a generator would be much slower."""
-
-    _queue: WorkQueue[K]
-    _key: K = attrs.field(init=False)
-    _is_used: bool = attrs.field(default=False, init=False)
-
-    async def __aenter__(self) -> K:
-        if self._is_used:
-            raise RuntimeError("this take() was already entered; each `async with` requires a new call to take()")
-        self._is_used = True
-        self._key = await self._queue._next_key()
-        return self._key
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._queue._finish(self._key, error)
 
 
 @attrs.define(eq=False, repr=False)
@@ -303,7 +282,7 @@ class WorkQueue(Generic[K]):
         millisecond, because a checkpoint for each key would slow down a busy program.  A cancelled worker never
         receives a key.
         """
-        return _Take(self)
+        return Take(self._next_key, self._finish)
 
     async def process(self, fn: Callable[[K], Awaitable[object]], *, workers: int = 1) -> None:
         """Call ``fn(key)`` for each key until the queue is shut down and empty.

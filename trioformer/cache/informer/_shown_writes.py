@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar, final
 import attrs
 
 from ...client import Api
-from ...client._internal import WrittenObject, caches_of
+from ...client._internal import WrittenObject, written_caches
 from ...errors import DecodeError
 from ...models import FieldSelector, KubernetesObject, LabelSelector
 from ...models._internal import decode
@@ -168,7 +168,7 @@ def showing_writes(
         for namespace, source in sources.items()
         if isinstance(source, ApiListWatch)
     }
-    registries = {id(found): found for found in (caches_of(part.api) for part in parts.values())}.values()
+    registries = {id(found): found for found in (written_caches(part.api) for part in parts.values())}.values()
     cache = CacheOfWrites(parts)
     for caches in registries:
         caches[cache] = None

@@ -177,13 +177,10 @@ class Life:
     def _begin_call(self, record: JournalRecord[Any]) -> None:
         self.seen_at[record.reconcile_id] = dict(self.seen)
         self.causes[record.reconcile_id] = record
+        self.record.called.set()
+        self.record.called = trio.Event()
         self.record.calls.setdefault(str(record.request), set()).add(int(trio.current_time()))
         self._count(str(record.request), MOST_RECONCILES, f"reconciles {record.request}")
-
-    def failed_calls(self) -> list[JournalRecord[Any]]:
-        """Return the calls to ``reconcile`` that have failed, without those that were repeated."""
-        last = {str(one.request): one for one in self.causes.values()}
-        return [one for one in last.values() if one.result == "error"]
 
     def new_call(self, record: RequestRecord, body: bytes, content_type: str) -> Call:
         """Return a request that the current task sends."""

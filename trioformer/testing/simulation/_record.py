@@ -132,6 +132,8 @@ class Record:
     """The largest number of objects at one time, by the owner's identity and the kind."""
     written: trio.Event = attrs.field(factory=trio.Event)
     """An event that is replaced and set at each write of a replica, except for Leases and Events."""
+    called: trio.Event = attrs.field(factory=trio.Event)
+    """An event that is replaced and set at each call to ``reconcile``."""
     requests: int = 0
     """The number of requests of the replicas."""
     leases: dict[str, Lease] = attrs.field(factory=dict)
@@ -139,6 +141,8 @@ class Record:
     _times: list[tuple[float, int]] = attrs.field(factory=list)
     """The time and the revision of each write."""
     _children: dict[tuple[str, str], set[str]] = attrs.field(factory=dict)
+    _siblings: dict[str, set[str]] = attrs.field(factory=dict)
+    """The set of ``_children`` that contains each uid."""
     _kinds: dict[str, str] = attrs.field(factory=dict)
     _is_checking: bool = False
 
@@ -223,10 +227,10 @@ class Record:
         if resource in EVENTS or resource == LEASES or not self.created_by[uid].startswith("replica"):
             return
         owners = metadata.get("ownerReferences") or [{"uid": ""}]
-        found = self._children.setdefault((owners[0]["uid"], kind), set())
+        self._siblings.pop(uid, set()).discard(uid)  # its owner may have changed
         if change.type == "DELETED" or "deletionTimestamp" in metadata:
-            found.discard(uid)
             return
+        found = self._siblings[uid] = self._children.setdefault((owners[0]["uid"], kind), set())
         found.add(uid)
         owner = self.identities.get(owners[0]["uid"], change.object.namespace)
         self.most_children[owner, kind] = max(self.most_children[owner, kind], len(found))

@@ -75,8 +75,13 @@ async def _live(life: Life, operator: Operator, network: Network) -> None:
                     await operator(client)
                 life.error = "it returned, although it was not stopped"
             life.connection.cancel_scope.cancel()
-    except Exception as error:  # noqa: BLE001  # the operator starts again, as in a pod
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # the operator starts again, as in a pod
         life.error = describe_error(error)
+    except BaseExceptionGroup as group:
+        _, rest = group.split((Exception, SystemExit))
+        if rest is not None:
+            raise
+        life.error = describe_error(group)
     finally:
         life.over.set()
 

@@ -6,7 +6,7 @@ import gc
 import logging
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final, final
 
@@ -15,10 +15,13 @@ import trio
 from trio.testing import MockClock
 
 from ..._text import describe_error, one_line
+from ...controller._internal import JournalRecord
+from ...errors import NotFoundError
 from ...models import resource_of
 from .._scripted_pods import run_pod
 from .._server import APIServer
 from ._draw import mix
+from ._life import Life
 from ._network import Network
 from ._record import Entry, Problem, Record, acting, stored_objects
 from ._replica import Operator, current_life, run_replica
@@ -37,6 +40,8 @@ PATIENCE: Final = 300.0
 """The seconds after the last step or fault within which a story must settle."""
 RETRY: Final = 600.0
 """The seconds within which a call to ``reconcile`` that has failed must be repeated."""
+CALL: Final = 10.0
+"""The seconds for a call to ``reconcile`` that another one has asked for."""
 STOPPING: Final = 60.0
 """The seconds within which a replica must stop."""
 FIRST_REVISION: Final = 1_000_000
@@ -223,16 +228,32 @@ class _StoryRun:
                 since = trio.current_time()
 
     async def _wait_for_retries(self) -> bool:
-        """Wait until each call to ``reconcile`` that has failed is repeated, and return whether there was one."""
-        lives = [life for life in self.network.lives if not life.over.is_set()]
-        failed = [(life, call) for life in lives for call in life.failed_calls()]
-        if failed:
-            await trio.sleep(RETRY)
-        for life, call in failed:
-            if call in life.failed_calls() and not life.over.is_set():
+        """Wait until each call to ``reconcile`` that has failed or has asked for another one is followed by one.
+
+        Returns:
+            Whether there was one, and something may have changed.
+        """
+        failed, asked = self._last_calls("error"), self._last_calls("requeue_after")
+        written = self.record.written
+        if failed or asked:
+            with trio.move_on_after(RETRY):
+                while set(failed + asked) & set(self._last_calls("error") + self._last_calls("requeue_after")):
+                    await self.record.called.wait()
+            await trio.sleep(CALL)
+        for call in failed:
+            if call in self._last_calls("error"):
                 text = f"the call for {call.request} failed ({call.error}), and was not repeated within {RETRY:g} s"
                 self.record.report("not tried again", call.error.partition(":")[0], text)
-        return bool(failed)
+        return bool(failed) or written.is_set()
+
+    def _last_calls(self, result: str) -> list[JournalRecord[Any]]:
+        """Return the calls of running replicas with a result that no replica has followed by another call."""
+        last: dict[str, tuple[Life, JournalRecord[Any]]] = {}
+        for life in self.network.lives:
+            for call in life.causes.values():
+                if (known := last.get(str(call.request))) is None or known[1].began <= call.began:
+                    last[str(call.request)] = (life, call)
+        return [call for life, call in last.values() if call.result == result and not life.over.is_set()]
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
@@ -253,7 +274,8 @@ class _StoryRun:
         for kind in self.scenario.kinds:
             for one in self.world.list(kind):
                 if self.record.created_by.get(one.uid) == "the user":
-                    self.world.delete(one)
+                    with suppress(NotFoundError):  # the garbage collector may have deleted it with its owner
+                        self.world.delete(one)
 
     def _check_nothing_left(self) -> None:
         record = self.record

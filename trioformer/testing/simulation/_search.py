@@ -174,10 +174,13 @@ def story_of(seed: int, number: int, first: Outcome, own: Outcome, most_faults: 
     random, late = Schedule(policy="random", number=number), Schedule(policy="late", number=number)
     schedule = draw.pick((*_SCHEDULES, random, late))
     if number < len(fixed):
+        if fixed[number][1] not in own.counts:
+            own = first  # so that the fault occurs
         faults = [_fault(draw, own.counts, *fixed[number])]
     else:
         choices = _each_fault(own.counts)
-        faults = [_fault(draw, own.counts, *draw.pick(choices)) for _ in range(1 + draw.below(most_faults))]
+        count = 1 + draw.below(most_faults) if choices else 0
+        faults = [_fault(draw, own.counts, *draw.pick(choices)) for _ in range(count)]
     if own.story.replicas > 1 and draw.below(4) == 0:
         faults.append(Fault(kind="clock", replica=draw.below(own.story.replicas), lasts=draw.pick((-600.0, 600.0))))
     return attrs.evolve(own.story, faults=tuple(faults), schedule=schedule)
