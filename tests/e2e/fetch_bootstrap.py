@@ -37,6 +37,8 @@ PATHS = {
     },
     **{f"{name}.networking.k8s.io": f"/apis/networking.k8s.io/v1/{name}" for name in ("ipaddresses", "servicecidrs")},
 }
+LAST = "endpointslices.discovery.k8s.io"
+"""The kind whose object kube-apiserver creates last."""
 ADDRESS, PORT = "192.0.2.1", 6443
 """An address of the API server in the documentation's network, where no one listens."""
 
@@ -62,9 +64,19 @@ def line(resource: str, obj: dict[str, Any]) -> str:
     return f"{key} {json.dumps({'metadata': metadata, **rest}, separators=(',', ':'), ensure_ascii=False)}\n"
 
 
-async def fetch(client: Client, resource: str, path: str) -> str:
-    response = await client._transport.request("GET", path)
-    return "".join(sorted(line(resource, obj) for obj in json.loads(response.body)["items"]))
+async def fetch(client: Client) -> dict[str, str]:
+    """Return the lines of each kind, when the objects exist that kube-apiserver creates after it is ready."""
+    while not await items(client, PATHS[LAST]):  # noqa: ASYNC110  # the state of a server
+        await trio.sleep(0.1)
+    return {
+        resource: "".join(sorted(line(resource, obj) for obj in await items(client, path)))
+        for resource, path in PATHS.items()
+    }
+
+
+async def items(client: Client, path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((await client.request("GET", path)).body)["items"]
+    return found
 
 
 async def main() -> None:
@@ -80,8 +92,7 @@ async def main() -> None:
         ControlPlane(assets=os.environ.get("KUBEBUILDER_ASSETS"), api_server_flags=flags) as control_plane,
         open_client(kubeconfig=control_plane.kubeconfig) as client,
     ):
-        for resource, path in PATHS.items():
-            text = await fetch(client, resource, path)
+        for resource, text in (await fetch(client)).items():
             await (folder / f"{resource}.txt").write_text(text, encoding="utf-8")
 
 
