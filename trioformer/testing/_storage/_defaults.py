@@ -3,7 +3,7 @@
 - The defaults that do not depend on other fields are in ``defaults.txt``, which ``models/_generate/defaults`` writes.
   Each line has a type, such as ``core_v1.Container``, and its defaults.  The path of a type in one kind, such as
   ``core_v1.Pod.spec``, replaces the line of the type there.
-- The functions in ``_default_rules.py`` set the others.
+- ``default_rules.txt`` and the functions in ``_default_rules.py`` set the others.
 - As in Go, empty optional fields are removed, absent fields without ``omitempty`` are set to their zero values,
   quantities have their canonical form, and times are in UTC.
 
@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, final
 from ...errors import DecodeError
 from ...models import Quantity
 from ...models._internal import WireType, decode, dumps
-from ._default_rules import RULES, WRONG_TYPE
+from ._default_rules import RULES, WRONG_TYPE, set_defaults
 from ._definitions import DEFINITIONS
 from ._go_times import utc_time
 from ._kinds import ServedKind
@@ -102,7 +102,18 @@ class _Child(NamedTuple):
 class _Plan:
     """The changes to an object of one type."""
 
-    __slots__ = ("_release", "_table", "amounts", "children", "copied", "defaults", "empties", "rules", "times")
+    __slots__ = (
+        "_release",
+        "_rules",
+        "_table",
+        "amounts",
+        "children",
+        "copied",
+        "defaults",
+        "empties",
+        "rules",
+        "times",
+    )
 
     def __init__(self, release: Release, table: Mapping[str, bytes]) -> None:
         self._release = release
@@ -126,6 +137,9 @@ class _Plan:
         defaults = decode(self._table.get(path) or self._table.get(name) or b"{}")
         if name in RULES:
             self.rules.append(RULES[name])
+        conditional = self._release.table("default_rules.txt")
+        if line := conditional.get(path) or conditional.get(name):
+            self.rules.append(functools.partial(set_defaults, decode(line)))
         for field in type_.fields.values():
             if field.is_inline:
                 self.add(type_.type_of(field.element), path)
@@ -134,7 +148,8 @@ class _Plan:
             is_object = has_objects(field.element)
             if is_object:
                 # Most paths have no line of their own, so that their plans are shared.
-                own = where if any(line.startswith(where) for line in self._table if where) else ""
+                lines = (*self._table, *conditional) if where else ()
+                own = where if any(line.startswith(where) for line in lines) else ""
                 self.children[field.json] = _Child(field.shape, type_.type_of(field.element), own, self._release)
             if field.element.removeprefix("*") == "Q":
                 self.amounts.append(field.json)

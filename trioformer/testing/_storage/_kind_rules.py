@@ -1,5 +1,8 @@
 """The rules for built-in objects that depend on several fields or on the state before an update.
 
+The table ``fixed_fields.txt`` has a line for each resource with fields that do not change: ``fixed`` are their paths,
+or ``free`` are the other fields of the spec, and ``problem`` is the one with a change.
+
 Source: kubernetes ``pkg/apis/*/validation/validation.go``.
 """
 
@@ -12,7 +15,7 @@ from typing import Any, Final
 
 from ...errors import SelectorError
 from ...models import Quantity
-from ...models._internal import dumps
+from ...models._internal import decode, dumps
 from ._default_rules import WRONG_TYPE
 from ._field_errors import Verbatim, duplicate, forbidden, invalid_value, not_supported, required, shown
 from ._kinds import ServedKind
@@ -266,41 +269,6 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 # --- updates ----------------------------------------------------------------------------------------------------------
 
-_FIXED: Final[Mapping[str, tuple[str, ...]]] = {
-    "daemonsets.apps": ("spec.selector",),
-    "deployments.apps": ("spec.selector",),
-    "endpointslices.discovery.k8s.io": ("addressType",),
-    "ingressclasses.networking.k8s.io": ("spec.controller",),
-    "jobs.batch": ("spec.completions", "spec.selector", "spec.template", "spec.completionMode", "spec.podFailurePolicy",
-                   "spec.backoffLimitPerIndex", "spec.managedBy", "spec.successPolicy"),
-    "replicasets.apps": ("spec.selector",),
-    "runtimeclasses.node.k8s.io": ("handler",),
-    "secrets": ("type",),
-    "storageclasses.storage.k8s.io": ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
-}  # fmt: skip
-"""The fields that do not change after the creation of an object."""
-_OTHERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
-    "statefulsets.apps": (
-        ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
-         "persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
-        ("updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy',"
-        " 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"),
-    ),
-    "persistentvolumeclaims": (
-        ("resources", "volumeAttributesClassName", "volumeName", "storageClassName"),
-        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
-    ),
-    "pods": (
-        ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates", "nodeSelector",
-         "affinity", "ephemeralContainers"),
-        ("pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-        "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"),
-    ),
-}  # fmt: skip
-"""The fields of a spec that may change, and the problem with a change of another field."""
-
-
 _ROLE: Final = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
 
 
@@ -308,12 +276,13 @@ def change_causes(served: ServedKind, obj: JSONObject, old: JSONObject) -> list[
     """Return the causes of the errors of an update of a built-in object whose fields are validated."""
     causes: list[JSONObject] = []
     with suppress(*WRONG_TYPE):
-        causes += _changes(served.resource, obj, old)
+        causes += _changes(served, obj, old)
     return causes
 
 
-def _changes(resource: str, obj: JSONObject, old: JSONObject) -> Iterator[JSONObject]:
-    for path in _FIXED.get(resource, ()):
+def _changes(served: ServedKind, obj: JSONObject, old: JSONObject) -> Iterator[JSONObject]:
+    resource, fields = served.resource, decode(served.release.table("fixed_fields.txt").get(served.resource, b"{}"))
+    for path in fields.get("fixed", ()):
         new, was = _at(obj, path), _at(old, path)
         if not _equal(new, was):
             yield invalid_value(path, new, "field is immutable")
@@ -326,7 +295,7 @@ def _changes(resource: str, obj: JSONObject, old: JSONObject) -> Iterator[JSONOb
             yield invalid_value("spec.clusterIPs[0]", addresses, "may not change once set")
     if resource == "priorityclasses.scheduling.k8s.io" and obj.get("value") != old.get("value"):
         yield forbidden("value", "may not be changed in an update.")
-    if resource not in _OTHERS:
+    if "free" not in fields:
         return
     new, was = dict(obj["spec"]), dict(old["spec"])
     if resource == "pods":
@@ -339,9 +308,8 @@ def _changes(resource: str, obj: JSONObject, old: JSONObject) -> Iterator[JSONOb
         kept = [{**one, "tolerationSeconds": 0} for one in new.get("tolerations") or ()]
         if any({**one, "tolerationSeconds": 0} not in kept for one in was.get("tolerations") or ()):
             yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
-    free, problem = _OTHERS[resource]
-    if not _equal(*({name: one for name, one in spec.items() if name not in free} for spec in (new, was))):
-        yield forbidden("spec", problem)
+    if not _equal(*({name: one for name, one in spec.items() if name not in fields["free"]} for spec in (new, was))):
+        yield forbidden("spec", fields["problem"])
 
 
 def _at(obj: JSONObject, path: str) -> Any:
