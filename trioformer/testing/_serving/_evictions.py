@@ -21,7 +21,7 @@ from .._storage._registry import Registry
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, status_error
 from .._storage._storage import JSONObject, Stored
-from ._cells import objects_at, value_at
+from .._storage._values import conditions_of, value_at
 
 _BUDGETS: Final = ("policy", "v1", "poddisruptionbudgets")
 _VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -68,7 +68,7 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
     desired, healthy, allowed = (
         _number(status, key) for key in ("desiredHealthy", "currentHealthy", "disruptionsAllowed")
     )
-    if not _is_ready(pod):
+    if conditions_of(pod).get("Ready") != "True":
         always = value_at(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow"
         if always or 0 < desired <= healthy:
             return  # it is not counted as healthy
@@ -92,11 +92,6 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
 def _number(obj: JSONObject, key: str) -> int:
     value = obj.get(key)
     return value if isinstance(value, int) else 0
-
-
-def _is_ready(pod: JSONObject) -> bool:
-    conditions = objects_at(pod, "status", "conditions")
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _selects(budget: JSONObject, labels: dict[str, str]) -> bool:

@@ -16,6 +16,7 @@ import trio
 from .._storage._field_errors import forbidden, invalid_value
 from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
+from ._listing import parse_number
 from ._pod_scripts import ContainerLog, LogEntry, PodScripts, containers_of, status_of
 from ._requests import RequestRecord
 from ._responses import Response
@@ -46,7 +47,7 @@ class LogOptions:
         query, causes = record.query, list[JSONObject]()
         numbers: dict[str, int | None] = {}
         for key, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
-            numbers[key] = number = _number(query[key]) if query.get(key) else None
+            numbers[key] = number = parse_number(query[key]) if query.get(key) else None
             if number is not None and number < least:
                 than = f"greater than or equal to {least}" if least == 0 else "greater than 0"
                 causes.append(invalid_value(key, number, f"must be {than}"))
@@ -70,16 +71,6 @@ class LogOptions:
 
 def _flag(record: RequestRecord, key: str) -> bool:
     return key in record.query and record.query[key] not in _FALSE
-
-
-def _number(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-    if not -(2**63) <= number < 2**63:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-    return number
 
 
 def _time(text: str) -> datetime:

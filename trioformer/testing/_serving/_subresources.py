@@ -13,7 +13,7 @@ from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._status import SUCCESS, bad_request, conflict, status_error
 from .._storage._storage import JSONObject
-from ._cells import objects_at, value_at
+from .._storage._values import objects_at, value_at
 from ._evictions import evict
 from ._not_served import missing
 from ._requests import RequestRecord

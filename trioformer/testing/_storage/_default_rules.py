@@ -14,22 +14,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 
 from ._storage import JSONObject
+from ._values import objects_at, value_at
 
 WRONG_TYPE: Final = (AttributeError, LookupError, TypeError, ValueError)
 """The exceptions that a value of the wrong type causes.  The direct API stores objects with such values."""
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 """The annotation of a DaemonSet that counts the changes of its template."""
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _dicts(value: object) -> list[JSONObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 @functools.lru_cache(1_000)
@@ -75,13 +68,11 @@ def _volume(volume: JSONObject) -> None:
 
 
 def _pod(pod: JSONObject) -> None:
-    spec = _dict(pod.get("spec"))
-    containers = _dicts(spec.get("initContainers")) + _dicts(spec.get("containers"))
-    for container in containers:
-        if limits := _dict(_dict(container.get("resources")).get("limits")):
+    for container in objects_at(pod, "spec", "initContainers") + objects_at(pod, "spec", "containers"):
+        if limits := value_at(container, "resources", "limits"):
             resources = container["resources"]
-            resources["requests"] = {**limits, **_dict(resources.get("requests"))}
-        for port in _dicts(container.get("ports")) if spec.get("hostNetwork") is True else ():
+            resources["requests"] = {**limits, **(resources.get("requests") or {})}
+        for port in objects_at(container, "ports") if pod["spec"].get("hostNetwork") is True else ():
             if not port.get("hostPort"):
                 port["hostPort"] = port.get("containerPort")
 
@@ -94,7 +85,7 @@ def take_labels(workload: JSONObject) -> dict[str, str]:
 
     Both then share one dict, as in kube-apiserver, so that a Job also gets the labels that are generated for its pods.
     """
-    labels = _dict(_dict(_dict(_dict(workload.get("spec")).get("template")).get("metadata")).get("labels"))
+    labels: dict[str, str] = value_at(workload, "spec", "template", "metadata", "labels") or {}
     metadata = workload["metadata"]
     if labels and not metadata.get("labels") and all(isinstance(each, str) for each in labels.values()):
         metadata["labels"] = labels
@@ -103,7 +94,7 @@ def take_labels(workload: JSONObject) -> dict[str, str]:
 
 def _daemon_set(daemon_set: JSONObject) -> None:
     metadata = daemon_set["metadata"]
-    metadata["annotations"] = {TEMPLATE_GENERATION: "1", **_dict(metadata.get("annotations"))}
+    metadata["annotations"] = {TEMPLATE_GENERATION: "1", **(metadata.get("annotations") or {})}
 
 
 def _replication_controller(controller: JSONObject) -> None:
@@ -114,9 +105,9 @@ def _replication_controller(controller: JSONObject) -> None:
 
 def _limits(item: JSONObject) -> None:
     if item.get("type") == "Container":
-        limits = {**_dict(item.get("max")), **_dict(item.get("default"))}
-        item["default"] = limits
-        item["defaultRequest"] = {**_dict(item.get("min")), **limits, **_dict(item.get("defaultRequest"))}
+        least, most, requests = (item.get(name) or {} for name in ("min", "max", "defaultRequest"))
+        item["default"] = limits = {**most, **(item.get("default") or {})}
+        item["defaultRequest"] = {**least, **limits, **requests}
 
 
 RULES: Final[dict[str, Callable[[JSONObject], object]]] = {

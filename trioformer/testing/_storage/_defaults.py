@@ -225,18 +225,16 @@ def _canonical_text(text: str) -> str:
 
 @functools.cache
 def _plan(release: Release, type_: WireType, path: str) -> _Plan:
+    """Return the changes to an object of a type, which may be at a path, or is a whole object with the type as path."""
     plan = _Plan(release, release.table("defaults.txt"))
     plan.add(type_, path)
+    if path == f"{type_.module}.{type_.name}":  # the registry has the rules for the metadata
+        for members in (plan.children, plan.copied):
+            members.pop("metadata", None)
+        plan.empties.discard("metadata")
     plan.fill_copied()
     return plan
 
 
-@functools.cache
 def _root_plan(release: Release, type_: WireType) -> _Plan:
-    plan = _Plan(release, release.table("defaults.txt"))
-    plan.add(type_, f"{type_.module}.{type_.name}")
-    plan.children.pop("metadata", None)  # the registry has its rules
-    plan.copied.pop("metadata", None)
-    plan.empties.discard("metadata")
-    plan.fill_copied()
-    return plan
+    return _plan(release, type_, f"{type_.module}.{type_.name}")

@@ -87,9 +87,12 @@ def _spec_causes(spec: JSONObject) -> Causes:
     for i, version in enumerate(versions):
         if _schema_of(version) is None:
             yield required(f"spec.versions[{i}].schema.openAPIV3Schema")
+    shared = [part for part in _PARTS if versions and _is_shared(versions, part)]
     for i, version in enumerate(versions):
         yield from _version_causes(version, i)
-        yield from _parts_causes(version, i, versions)
+        for part in _PARTS:
+            if part not in shared:
+                yield from _part_causes(version, part, f"spec.versions[{i}].{part}")
     if len({version.get("name") for version in versions}) < len(versions):
         yield invalid_value("spec.versions", versions, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
@@ -99,7 +102,8 @@ def _spec_causes(spec: JSONObject) -> Causes:
         if not _name(spec, name):
             yield required(f"spec.names.{name}")
     yield from _names_causes(spec.get("names") or {})
-    yield from _shared_causes(versions)
+    for part in shared:
+        yield from _part_causes(versions[0], part, f"spec.{_AT_TOP.get(part, part)}")
     yield from _conversion_causes(spec.get("conversion") or {})
 
 
@@ -141,18 +145,6 @@ _AT_TOP: Final = {"schema": "validation"}
 def _is_shared(versions: list[JSONObject], part: str) -> bool:
     first = versions[0].get(part)
     return bool(first) and all(json_equal(first, version.get(part)) for version in versions)
-
-
-def _parts_causes(version: JSONObject, index: int, versions: list[JSONObject]) -> Causes:
-    for part in _PARTS:
-        if not _is_shared(versions, part):
-            yield from _part_causes(version, part, f"spec.versions[{index}].{part}")
-
-
-def _shared_causes(versions: list[JSONObject]) -> Causes:
-    for part in _PARTS:
-        if versions and _is_shared(versions, part):
-            yield from _part_causes(versions[0], part, f"spec.{_AT_TOP.get(part, part)}")
 
 
 def _part_causes(version: JSONObject, part: str, path: str) -> Causes:
@@ -349,19 +341,15 @@ def deprecation_of(spec: JSONObject, version: JSONObject) -> str:
         text: str = version["deprecationWarning"]
         return text
     group, kind = spec.get("group"), spec["names"]["kind"]
-    newer = [
-        one["name"]
-        for one in spec["versions"]
-        if one.get("served") and not one.get("deprecated") and _order(one["name"]) > _order(version["name"])
-    ]
-    use = f"; use {group}/{max(newer, key=_order)} {kind}" if newer else ""
+    usable = (one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated"))
+    newest = max(usable, key=version_order, default="")
+    use = f"; use {group}/{newest} {kind}" if version_order(newest) > version_order(version["name"]) else ""
     return f"{group}/{version['name']} {kind} is deprecated{use}"
 
 
-def _order(name: str) -> tuple[int, int, int, str]:
+def version_order(name: str) -> tuple[int, int, int]:
     """Return a sort key that orders the versions of a kind: v1alpha1, v1beta1, v1beta2, v1, v2."""
     head, _, tail = name.removeprefix("v").partition("alpha" if "alpha" in name else "beta")
-    if not name.startswith("v") or not head.isdecimal() or (tail and not tail.isdecimal()):
-        return (0, 0, 0, name)
-    stage = 1 if "alpha" in name else 2 if "beta" in name else 3
-    return (stage, int(head), int(tail or 0), "")
+    if not name.startswith("v") or not head.isdecimal():
+        return (0, 0, 0)
+    return (1 if "alpha" in name else 2 if "beta" in name else 3, int(head), int(tail) if tail.isdecimal() else 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from ...errors import SelectorError
 from ...models import Quantity
@@ -23,6 +23,7 @@ from ._metadata import json_equal
 from ._selection import selector_in
 from ._status import cause
 from ._storage import JSONObject
+from ._values import value_at
 
 NODE_PORTS: Final = range(30_000, 32_768)
 """The ports that kube-apiserver allocates by default."""
@@ -283,10 +284,10 @@ def change_causes(served: ServedKind, obj: JSONObject, old: JSONObject) -> list[
 def _changes(served: ServedKind, obj: JSONObject, old: JSONObject) -> Iterator[JSONObject]:
     resource, fields = served.resource, decode(served.release.table("fixed_fields.txt").get(served.resource, b"{}"))
     for path in fields.get("fixed", ()):
-        new, was = _at(obj, path), _at(old, path)
-        if not _equal(new, was):
+        new, was = (value_at(one, *path.split(".")) or None for one in (obj, old))
+        if not json_equal(new, was):
             yield invalid_value(path, new, "field is immutable")
-    if resource.endswith("rolebindings.rbac.authorization.k8s.io") and not _equal(obj["roleRef"], old["roleRef"]):
+    if resource.endswith("rolebindings.rbac.authorization.k8s.io") and not json_equal(obj["roleRef"], old["roleRef"]):
         role = {go: obj["roleRef"].get(name, "") for go, name in _ROLE.items()}
         yield invalid_value("roleRef", Verbatim(dumps(role).decode()), "cannot change roleRef")
     if resource == "services" and "ExternalName" not in (obj["spec"]["type"], old["spec"]["type"]):
@@ -308,22 +309,8 @@ def _changes(served: ServedKind, obj: JSONObject, old: JSONObject) -> Iterator[J
         kept = [{**one, "tolerationSeconds": 0} for one in new.get("tolerations") or ()]
         if any({**one, "tolerationSeconds": 0} not in kept for one in was.get("tolerations") or ()):
             yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
-    if not _equal(*({name: one for name, one in spec.items() if name not in fields["free"]} for spec in (new, was))):
+    for name in fields["free"]:
+        new.pop(name, None)
+        was.pop(name, None)
+    if not json_equal(new, was):
         yield forbidden("spec", fields["problem"])
-
-
-def _at(obj: JSONObject, path: str) -> Any:
-    for name in path.split("."):
-        obj = obj.get(name) or {}
-    return obj or None
-
-
-def _equal(new: Any, old: Any) -> bool:
-    """Return whether two values are equal if empty values are the same as absent ones."""
-    if isinstance(new, dict) and isinstance(old, dict):
-        return all(_equal(new.get(name), old.get(name)) for name in new.keys() | old.keys())
-    if not new and not old:
-        return True
-    if isinstance(new, list) and isinstance(old, list):
-        return len(new) == len(old) and all(map(_equal, new, old))
-    return json_equal(new, old)
