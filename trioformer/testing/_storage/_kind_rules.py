@@ -1,7 +1,8 @@
 """The rules for built-in objects that depend on several fields or on the state before an update.
 
 The table ``fixed_fields.txt`` has a line for each resource with fields that do not change: ``fixed`` are their paths,
-or ``free`` are the other fields of the spec, and ``problem`` is the one with a change.
+or ``free`` are the other fields of the spec, and ``problem`` is the one with a change.  The table
+``secret_types.txt`` has the keys that the data of a Secret of a type must have.
 
 Source: kubernetes ``pkg/apis/*/validation/validation.go``.
 """
@@ -20,6 +21,7 @@ from ._default_rules import WRONG_TYPE
 from ._field_errors import Verbatim, duplicate, forbidden, invalid_value, not_supported, required, shown
 from ._kinds import ServedKind
 from ._metadata import json_equal
+from ._release import INSTALLED
 from ._selection import selector_in
 from ._status import cause
 from ._storage import JSONObject
@@ -217,21 +219,14 @@ def _service_type(spec: JSONObject, path: str) -> Iterator[JSONObject]:
         seen.add(key)
 
 
-_SECRETS: Final = {
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
-    "kubernetes.io/dockercfg": (".dockercfg",),
-    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/basic-auth": ("username", "password"),
-}
-"""The keys that the data of a Secret of a type must have."""
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
 
 
 def _secret(secret: JSONObject, path: str) -> Iterator[JSONObject]:
     data, kind = secret.get("data") or {}, secret.get("type")
-    missing = [key for key in _SECRETS.get(kind or "", ()) if key not in data]
-    if kind == "kubernetes.io/basic-auth" and len(missing) < len(_SECRETS[kind]):
+    keys = INSTALLED.table("secret_types.txt").get(kind or "", b"").decode().split()
+    missing = [key for key in keys if key not in data]
+    if kind == "kubernetes.io/basic-auth" and len(missing) < len(keys):
         missing = []
     yield from (required(f"data[{key}]") for key in missing)
     if kind == "kubernetes.io/service-account-token" and _ACCOUNT not in (secret["metadata"].get("annotations") or {}):
