@@ -10,6 +10,7 @@ import base64
 import bisect
 import re
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import final
 
 import attrs
@@ -197,7 +198,7 @@ def _next_page(storage: Storage, served: ServedKind, prefix: str, options: ListO
         items = storage.snapshot(served.resource, prefix, None if revision == -1 else revision)
     except CompactedError as exc:
         raise expired(_CONTINUE_EXPIRED, continue_token=encode_continue(-1, start)) from exc
-    first = bisect.bisect_left(items, prefix + start, key=_key_of)
+    first = bisect.bisect_left(items, prefix + start, key=attrgetter("key"))
     revision = storage.revision if revision == -1 else revision
     return _cut(items[first:], options.limit, prefix, revision, options.selection)
 
@@ -218,10 +219,6 @@ def _cut(items: list[Stored], limit: int, prefix: str, revision: int, selection:
     if not more:
         return Page(chosen, revision)
     return Page(chosen, revision, encode_continue(revision, chosen[-1].key[len(prefix) :] + "\0"), remaining)
-
-
-def _key_of(stored: Stored) -> str:
-    return stored.key
 
 
 def encode_continue(revision: int, start: str) -> str:

@@ -90,12 +90,8 @@ def _bind(
         preconditions = {key: about[key] for key in ("uid", "resourceVersion") if about.get(key)}
         metadata = {key: about[key] for key in ("annotations", "labels") if about.get(key)}
         conditions = [one for one in objects_at(pod, "status", "conditions") if one.get("type") != "PodScheduled"]
-        scheduled = {
-            "type": "PodScheduled",
-            "status": "True",
-            "lastProbeTime": None,
-            "lastTransitionTime": timestamp(registry.clock),
-        }
+        times = {"lastProbeTime": None, "lastTransitionTime": timestamp(registry.clock)}
+        scheduled = {"type": "PodScheduled", "status": "True", **times}
         bound = merge(pod, {"metadata": {**preconditions, **metadata}, "spec": {"nodeName": node}})
         status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
         return {**bound, "status": {**status, "conditions": [*conditions, scheduled]}}

@@ -58,10 +58,6 @@ def _pod_spec(spec: JSONObject, path: str, more_volumes: tuple[str, ...] = ()) -
                     yield invalid_value(f"{where}.resources.requests", requests[name], problem)
 
 
-def _pod(pod: JSONObject, path: str) -> Iterator[JSONObject]:
-    return _pod_spec(pod["spec"], "spec")
-
-
 def _variable(variable: JSONObject, path: str) -> Iterator[JSONObject]:
     if (source := variable.get("valueFrom")) is None:
         return
@@ -252,7 +248,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "batch_v1.JobSpec.template": _job_template,
     "core_v1.ConfigMap.data": _config_map,
     "core_v1.EnvVar.valueFrom": _variable,
-    "core_v1.Pod.spec": _pod,
+    "core_v1.Pod.spec": lambda pod, path: _pod_spec(pod["spec"], "spec"),
     "core_v1.Secret.data": _secret,
     "core_v1.ServiceSpec.ports": _service_ports,
     "core_v1.ServiceSpec.type": _service_type,

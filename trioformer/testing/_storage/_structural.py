@@ -120,15 +120,11 @@ def _metadata_causes(metadata: Raw, level: Level, parent: Raw, path: str) -> Cau
 # --- clauses ----------------------------------------------------------------------------------------------------------
 
 
-def _is_int_or_string(clause: object) -> bool:
-    return clause == _INT_OR_STRING
-
-
 def _clauses(schema: Raw, path: str, *, skip_any_of: bool | None = None) -> Causes:
     skip_first = False
     if skip_any_of is None:
-        skip_any_of = _is_int_or_string(schema.get("anyOf"))
-        skip_first = any(_is_int_or_string(one.get("anyOf")) for one in (schema.get("allOf") or [])[:1])
+        skip_any_of = schema.get("anyOf") == _INT_OR_STRING
+        skip_first = any(one.get("anyOf") == _INT_OR_STRING for one in (schema.get("allOf") or [])[:1])
     for name in ("anyOf", "allOf", "oneOf"):
         if name == "anyOf" and skip_any_of:
             continue
