@@ -19,6 +19,7 @@ from ._metadata import json_equal
 from ._object_meta import dns_1035_problems, subdomain_problems
 from ._schema_formats import text_format
 from ._storage import JSONObject
+from ._values import value_at
 
 Causes: TypeAlias = Iterator[JSONObject]
 
@@ -27,7 +28,6 @@ _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _NAMES: Final = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
 _LONGEST_WARNING: Final = 256
-_IMMUTABLE: Final = "field is immutable"
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _MOST_SELECTABLE: Final = 8
 
@@ -47,7 +47,7 @@ def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JS
     """Validate a definition whose types are checked and whose defaults are set, and return the causes of all errors."""
     spec, metadata = definition["spec"], definition["metadata"]
     causes = []
-    if old is None and metadata.get("name") != f"{_name(spec, 'plural')}.{spec.get('group') or ''}":
+    if old is None and metadata.get("name") != f"{value_at(spec, 'names', 'plural') or ''}.{spec.get('group') or ''}":
         problem = 'must be spec.names.plural+"."+spec.group'
         causes.append(invalid_value("metadata.name", metadata.get("name") or "", problem))
     causes += _spec_causes(spec)
@@ -64,11 +64,6 @@ def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JS
         problem = "cannot set to true, set x-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(invalid_value("spec.preserveUnknownFields", value=True, detail=problem))
     return causes
-
-
-def _name(spec: JSONObject, name: str) -> str:
-    text: str = (spec.get("names") or {}).get(name) or ""
-    return text
 
 
 def _spec_causes(spec: JSONObject) -> Causes:
@@ -99,7 +94,7 @@ def _spec_causes(spec: JSONObject) -> Causes:
         problem = "must have exactly one version marked as storage version"
         yield invalid_value("spec.versions", spec.get("versions"), problem)
     for name in ("plural", "singular", "kind", "listKind"):
-        if not _name(spec, name):
+        if not value_at(spec, "names", name):
             yield required(f"spec.names.{name}")
     yield from _names_causes(spec.get("names") or {})
     for part in shared:
@@ -108,7 +103,7 @@ def _spec_causes(spec: JSONObject) -> Causes:
 
 
 def _schema_of(version: JSONObject) -> Any:
-    return (version.get("schema") or {}).get("openAPIV3Schema")
+    return value_at(version, "schema", "openAPIV3Schema")
 
 
 def _version_causes(version: JSONObject, index: int) -> Causes:
@@ -271,15 +266,10 @@ def _conversion_causes(conversion: JSONObject) -> Causes:
 
 
 def _change_causes(spec: JSONObject, old: JSONObject) -> Causes:
-    before, after = old.get("names") or {}, spec.get("names") or {}
-    for path, new_value, old_value in (
-        ("spec.scope", spec.get("scope"), old.get("scope")),
-        ("spec.names.kind", after.get("kind"), before.get("kind")),
-        ("spec.group", spec.get("group"), old.get("group")),
-        ("spec.names.plural", after.get("plural"), before.get("plural")),
-    ):
-        if new_value != old_value:
-            yield invalid_value(path, new_value, _IMMUTABLE)
+    for path in ("scope", "names.kind", "group", "names.plural"):
+        after, before = (value_at(one, *path.split(".")) for one in (spec, old))
+        if after != before:
+            yield invalid_value(f"spec.{path}", after, "field is immutable")
 
 
 def _stored_causes(spec: JSONObject, stored: Iterable[str]) -> Causes:
