@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, final
 
+import attrs
+
 from ...errors import DecodeError
 from ...models import Quantity
 from ...models._internal import WireType, decode, dumps
@@ -99,37 +101,24 @@ class _Child(NamedTuple):
 
 
 @final
+@attrs.define(eq=False)
 class _Plan:
     """The changes to an object of one type."""
 
-    __slots__ = (
-        "_release",
-        "_rules",
-        "_table",
-        "amounts",
-        "children",
-        "copied",
-        "defaults",
-        "empties",
-        "rules",
-        "times",
-    )
-
-    def __init__(self, release: Release, table: Mapping[str, bytes]) -> None:
-        self._release = release
-        self._table = table
-        self.defaults: list[tuple[str, Any]] = []
-        """The values of members that are absent."""
-        self.copied: dict[str, Callable[[], Any]] = {}
-        """Functions that return the lists and objects for members that are absent."""
-        self.empties: set[str] = set()
-        """The members that are treated as absent if they are empty."""
-        self.amounts: list[str] = []
-        """The quantities, and the maps of quantities."""
-        self.children: dict[str, _Child] = {}
-        self.rules: list[Any] = []
-        self.times: list[tuple[str, bool]] = []
-        """The times, and whether they have microseconds."""
+    _release: Release
+    _table: Mapping[str, bytes]
+    defaults: list[tuple[str, Any]] = attrs.field(factory=list)
+    """The values of members that are absent."""
+    copied: dict[str, Callable[[], Any]] = attrs.field(factory=dict)
+    """Functions that return the lists and objects for members that are absent."""
+    empties: set[str] = attrs.field(factory=set)
+    """The members that are treated as absent if they are empty."""
+    amounts: list[str] = attrs.field(factory=list)
+    """The quantities, and the maps of quantities."""
+    children: dict[str, _Child] = attrs.field(factory=dict)
+    rules: list[Callable[[JSONObject], object]] = attrs.field(factory=list)
+    times: list[tuple[str, bool]] = attrs.field(factory=list)
+    """The times, and whether they have microseconds."""
 
     def add(self, type_: WireType, path: str) -> None:
         """Add the fields of a type."""

@@ -93,15 +93,15 @@ class _Field:
             if self.required is not None:
                 causes.append(required(path, self.required))
             elif self.absent or (value == "" and self.empty):
-                missing = 0 if self.range else ""
-                causes.append(self._not_in_range(path, 0) if missing == 0 else not_supported(path, "", self.enum))
+                unset = invalid_value(path, 0, self.detail) if self.range else not_supported(path, "", self.enum)
+                causes.append(unset)
             return
         if self.enum:
             causes += [not_supported(path, one, self.enum) for one in _items(value) if one not in self.enum]
         if self.text is not None:
             causes += [invalid_value(path, value, problem) for problem in self.text(value)]
         if self.range and self._is_outside(value):
-            causes.append(self._not_in_range(path, value))
+            causes.append(invalid_value(path, value, self.detail))
         if self.keys is not None:
             causes += [invalid_value(f"{path}[{key}]", key, one) for key in value for one in self.keys(key)]
         if self.labels:
@@ -119,9 +119,6 @@ class _Field:
             return False
         low, high = self.range or (None, None)
         return bool((low is not None and value < low) or (high is not None and value > high))
-
-    def _not_in_range(self, path: str, value: object) -> JSONObject:
-        return invalid_value(path, value, self.detail)
 
 
 def _items(value: Any) -> list[Any]:

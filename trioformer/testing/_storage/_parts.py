@@ -20,13 +20,8 @@ Part: TypeAlias = Literal["main", "status", "whole", "approval", "binding", "eph
 """The part of an object that a write may change.  It is everything except the status, only the status, both (in the
 direct API of :class:`APIServer`, or to bind a pod), or the fields of the subresource with this name."""
 
-PARTS: Final[Mapping[str, Part]] = {
-    "status": "status",
-    "approval": "approval",
-    "ephemeralcontainers": "ephemeralcontainers",
-    "finalize": "finalize",
-    "resize": "resize",
-}
+_SUBRESOURCES: Final[tuple[Part, ...]] = ("status", "approval", "ephemeralcontainers", "finalize", "resize")
+PARTS: Final[Mapping[str, Part]] = {part: part for part in _SUBRESOURCES}
 """The parts that are subresources, by their name."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
