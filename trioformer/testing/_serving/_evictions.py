@@ -72,16 +72,16 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
         always = value_at(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow"
         if always or 0 < desired <= healthy:
             return  # it is not counted as healthy
+    why, retry_after = "", None
     if _number(status, "observedGeneration") < _number(budget["metadata"], "generation"):
-        why = f"The disruption budget {name} is still being processed by the server."
-        details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
-        raise status_error(429, message=_VIOLATED, details=details, retry_after=_RETRY_AFTER)
-    if allowed <= 0:
-        why = f"The disruption budget {name} does not allow evicting pods currently"
-        if healthy <= desired:
-            why = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
-        details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
-        raise status_error(429, message=_VIOLATED, details=details)
+        why, retry_after = "is still being processed by the server.", _RETRY_AFTER
+    elif allowed <= 0 and healthy <= desired:
+        why = f"needs {desired} healthy pods and has {healthy} currently"
+    elif allowed <= 0:
+        why = "does not allow evicting pods currently"
+    if why:
+        cause = {"reason": "DisruptionBudget", "message": f"The disruption budget {name} {why}"}
+        raise status_error(429, message=_VIOLATED, details={"causes": [cause]}, retry_after=retry_after)
     disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: timestamp(registry.clock)}
     changed = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
     registry.update(
