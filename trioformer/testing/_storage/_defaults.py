@@ -201,15 +201,16 @@ def _canonical_amounts(value: Any) -> Any:
 def _canonical(amount: Any) -> Any:
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         return amount
-    return _canonical_text(str(amount))
+    return canonical_amount(str(amount)) or str(amount)
 
 
 @functools.lru_cache(1_000)
-def _canonical_text(text: str) -> str:
+def canonical_amount(text: str) -> str | None:
+    """Return a quantity in its canonical form, or None for another string."""
     try:
         return Quantity(text).canonical.text
     except DecodeError:
-        return text
+        return None
 
 
 @functools.cache
