@@ -58,6 +58,7 @@ class _Rollout:
         wanted = _template_of(found)
         self.new = next((one for one in self.all if json_equal(_template_of(one), wanted)), None)
         self.old = [one for one in self.all if one is not self.new]
+        self.deadline: int = self.spec.get("progressDeadlineSeconds", 600)
         self.revision = 1 + max(map(_revision_of, self.old), default=0)
         strategy = self.spec.get("strategy") or {}
         self.is_rolling, limits = strategy.get("type") != "Recreate", strategy.get("rollingUpdate") or {}
@@ -69,7 +70,8 @@ class _Rollout:
 
     def run(self) -> None:
         must_wait = not self.is_rolling and any(replicas_of(one) or _total([one], "replicas") for one in self.old)
-        is_held = self.spec.get("paused") or self._was_scaled()
+        sizes = {_annotations_of(one).get(f"{_PREFIX}desired-replicas") for one in self.all if replicas_of(one)}
+        is_held = self.spec.get("paused") or not sizes <= {None, str(self.replicas)}  # or the Deployment was scaled
         if self.new is not None:
             self._update(self.new)
         elif not is_held and not must_wait:
@@ -148,10 +150,6 @@ class _Rollout:
         self.cluster.write(replica_set)
         return True
 
-    def _was_scaled(self) -> bool:
-        sizes = {_annotations_of(one).get(f"{_PREFIX}desired-replicas") for one in self.all if replicas_of(one)}
-        return not sizes <= {None, str(self.replicas)}
-
     def _scale(self) -> None:
         """Scale the ReplicaSets in proportion, because the Deployment has been scaled or is paused."""
         active = sorted([one for one in self.all if replicas_of(one)] or self.all[-1:], key=replicas_of, reverse=True)
@@ -189,12 +187,8 @@ class _Rollout:
 
     def _start(self, reason: str, message: str) -> None:
         """Set the condition of a rollout that begins."""
-        if self._deadline() is not None and not find_condition(self.found, "Progressing"):
+        if self.deadline != _UNLIMITED and not find_condition(self.found, "Progressing"):
             set_condition(self.cluster, self.found, "Progressing", "True", reason, message)
-
-    def _deadline(self) -> int | None:
-        seconds: int = self.spec.get("progressDeadlineSeconds", 600)
-        return None if seconds == _UNLIMITED else seconds
 
     def _is_complete(self, status: JSONObject) -> bool:
         numbers = {status.get(key) or 0 for key in ("replicas", "updatedReplicas", "availableReplicas")}
@@ -215,8 +209,8 @@ class _Rollout:
         if ready < self.replicas - self.unavailable:
             words = "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
         set_condition(self.cluster, self.found, "Available", *words)
-        if estimates and (deadline := self._deadline()) is not None:
-            self._estimate(status, deadline)
+        if estimates and self.deadline != _UNLIMITED:
+            self._estimate(status)
         if self.new is not None:
             annotations = {**_annotations_of(self.found), _REVISION: _annotations_of(self.new)[_REVISION]}
             self.found["metadata"]["annotations"] = annotations
@@ -224,7 +218,7 @@ class _Rollout:
         status = {key: number or (0 if key in _SHOWN else None) for key, number in status.items()}
         self.cluster.write(self.found, status={**status, **kept})
 
-    def _estimate(self, status: JSONObject, deadline: float) -> None:
+    def _estimate(self, status: JSONObject) -> None:
         """Set the condition of the progress."""
         kind, one = ("Deployment", self.found) if self.new is None else ("ReplicaSet", self.new)
         who, old = f'{kind} "{one["metadata"]["name"]}"', find_condition(self.found, "Progressing")
@@ -238,7 +232,7 @@ class _Rollout:
         elif replicas < updated or max(updated, ready, available) > 0:
             set_condition(*progressing, "True", "ReplicaSetUpdated", f"{who} is progressing.", renews=True)
         elif old and reason not in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
-            if (wait := self.cluster.seconds_until(old["lastUpdateTime"], deadline)) < 0:
+            if (wait := self.cluster.seconds_until(old["lastUpdateTime"], self.deadline)) < 0:
                 set_condition(*progressing, "False", "ProgressDeadlineExceeded", f"{who} has timed out progressing.")
             else:
                 self.cluster.check_later(wait + 1, self.found)

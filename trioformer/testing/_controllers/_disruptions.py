@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import pods_in, ready_since, scaled, set_condition
+from ._objects import find_condition, pods_in, ready_since, scaled, set_condition
 
 
 def reconcile_budget(cluster: Cluster, budget: JSONObject) -> None:
@@ -19,7 +19,8 @@ def reconcile_budget(cluster: Cluster, budget: JSONObject) -> None:
     allowed = max(healthy - desired, 0) if pods else 0
     status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
     observed = {"observedGeneration": metadata["generation"]}
-    set_condition(cluster, budget, "DisruptionAllowed", status, reason, "", **observed)
+    set_condition(cluster, budget, "DisruptionAllowed", status, reason, "")
+    find_condition(budget, "DisruptionAllowed").update(observed)
     counts = {"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired}
     counts |= {"expectedPods": len(pods), **observed}
     cluster.write(budget, status={**counts, "conditions": budget["status"]["conditions"]})

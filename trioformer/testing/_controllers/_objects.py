@@ -114,22 +114,14 @@ def find_condition(obj: JSONObject, kind: str) -> JSONObject:
 
 
 def set_condition(
-    cluster: Cluster,
-    obj: JSONObject,
-    kind: str,
-    status: str,
-    reason: str,
-    message: str,
-    *,
-    renews: bool = False,
-    **fields: object,
+    cluster: Cluster, obj: JSONObject, kind: str, status: str, reason: str, message: str, *, renews: bool = False
 ) -> None:
     """Set a condition of an object, without writing the object.
 
     A condition that is the same as before keeps its times, unless ``renews`` is true.
     """
     conditions, old = obj["status"].get("conditions") or (), find_condition(obj, kind)
-    new = {"type": kind, "status": status, "reason": reason, "message": message, **fields}
+    new = {"type": kind, "status": status, "reason": reason, "message": message}
     if renews or not new.items() <= old.items():
         new |= dict.fromkeys(_TIMES.get(obj["kind"], ()), cluster.timestamp)
         is_same = old.get("status") == status
