@@ -365,7 +365,7 @@ def tables(session: nox.Session) -> None:
     _install(session, "test")
     env = {"TRIOFORMER_E2E_KUBERNETES": version}
     programs = _control_plane(session, "etcd", "kube-apiserver", "kube-controller-manager", "kwok", env=env)
-    # The rules of fields, the cells of columns and the names of Go types are not made for other releases.
+    # The rules of several fields, the cells of columns and the names of Go types are not made for other releases.
     shutil.copytree(TABLES, directory, dirs_exist_ok=True)
     _write_tables(session, Path(directory), programs | env)
     session.log(f"made {directory}: APIServer(tables={directory!r}) follows Kubernetes {version}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -49,7 +50,8 @@ def _differences(served: ServedKind, before: Stored | None, after: Stored) -> It
     for path in sorted(old.keys() | new.keys()):
         if path[:2] in _QUIET or old.get(path, ...) == new.get(path, ...):
             continue
-        show = _shown if not (is_secret and set(path[:2]) & set(_HIDDEN)) else _hidden
+        is_hidden = is_secret and bool(set(path[:2]) & set(_HIDDEN))
+        show = functools.partial(_shown, is_hidden=is_hidden)
         name = ".".join(path)
         if path not in new:
             yield f"{name} was removed, it was {show(old[path])}"
@@ -72,10 +74,6 @@ def _fields(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
         yield path, value
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
+def _shown(value: Any, *, is_hidden: bool) -> str:
+    text = "(a secret value)" if is_hidden else repr(value)
     return text if len(text) <= _LENGTH else f"{text[:_LENGTH]}..."
-
-
-def _hidden(value: Any) -> str:
-    return "(a secret value)"

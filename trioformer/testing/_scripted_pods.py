@@ -19,7 +19,6 @@ from ._serving._scripted_connections import ConnectionHandler
 from ._serving._scripted_processes import ProcessHandler, ProcessScripts, ScriptedCommand
 from ._serving._watching import WatchEnd
 from ._storage._clock import timestamp
-from ._storage._status import APIStatusError
 from ._storage._storage import JSONObject
 
 _HOST: Final = "192.0.2.10"
@@ -218,21 +217,13 @@ class ScriptedPod:
         """
         if self._scripts.later is None:
             raise RuntimeError(f"pod {self.name} cannot change after a delay: pass controllers=True to APIServer")
-        uid = self._uid()
+        pod = self._pod()
 
         def call() -> None:
-            if self._uid() == uid:
+            if self._scripts.current(pod) is not None:
                 change()
 
         self._scripts.later(seconds, call)
-
-    def _uid(self) -> str | None:
-        """Return the uid of the pod, or None if the pod does not exist."""
-        try:
-            uid: str = self._scripts.pod(self.namespace, self.name)["metadata"]["uid"]
-        except APIStatusError:
-            return None
-        return uid
 
     def start(self, *, ip: str | None = None) -> None:
         """Start all containers that have no status.  A pending pod becomes ready.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
+import bisect
 import logging
 import math
 from collections import Counter
@@ -43,6 +42,8 @@ _MANAGER: Final = Writer("kube-controller-manager", writes_all=True)
 Key: TypeAlias = tuple[str, str, str]
 """The kind, namespace and name of an object."""
 Reconcile: TypeAlias = Callable[["Cluster", JSONObject], None]
+RunPod: TypeAlias = Callable[[JSONObject], None]
+"""Runs a pod that has been scheduled."""
 
 
 def controller_of(obj: JSONObject) -> JSONObject:
@@ -62,30 +63,34 @@ class Cluster:
     """The controllers of a server, and the storage as they see it."""
 
     registry: Registry
-    _reconcilers: Mapping[str, Reconcile]
-    """The controllers by kind.  Those of kinds that are not served do not run."""
+    run_pod: RunPod
     _begin: Callable[[Cluster], None]
     """Called at the start and after each restore, before objects are checked."""
+    _reconcilers: Mapping[str, Reconcile]
+    """The controllers by kind."""
     started: set[str] = attrs.field(init=False, factory=set)
     """The uids of the pods that have been run."""
-    _is_begun: bool = attrs.field(init=False, default=False)
-    _queue: dict[Key, None] = attrs.field(init=False, factory=dict)
-    _delayed: list[tuple[datetime, int, Callable[[], None]]] = attrs.field(init=False, factory=list)
-    _numbers: itertools.count[int] = attrs.field(init=False, factory=itertools.count)
-    _has_delayed: trio.Event = attrs.field(init=False, factory=trio.Event)
-    _kinds: dict[str, ServedKind] = attrs.field(init=False, factory=dict)
-    _collector: GarbageCollector = attrs.field(init=False)
+    scheduled: int = attrs.field(init=False, default=0)
+    """The number of pods that have been assigned to nodes."""
     is_settling: bool = attrs.field(init=False, default=False)
     """Whether the controllers are writing."""
+    _is_begun: bool = attrs.field(init=False, default=False)
+    _queue: dict[Key, None] = attrs.field(init=False, factory=dict)
+    _delayed: list[tuple[datetime, Callable[[], None]]] = attrs.field(init=False, factory=list)
+    """The functions to call later and their times, in the order of the times."""
+    _has_delayed: trio.Event = attrs.field(init=False, factory=trio.Event)
+    _kinds: dict[str, ServedKind] = attrs.field(init=False)
+    _collector: GarbageCollector = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         served = [one for one in self.registry.kinds if one.is_builtin and one.info.api_version in _VERSIONS]
         self._kinds = {one.info.kind: one for one in served}
-        self._reconcilers = {kind: call for kind, call in self._reconcilers.items() if kind in self._kinds}
         self._collector = GarbageCollector(self.registry)
         self._collector.start()
         self.registry.storage.observers.append(self._observe)
         self.registry.after_write = self.settle
+        for resource in self.registry.storage.resources():
+            self._observe(resource, None)
 
     def _observe(self, resource: str, change: Change | None) -> None:
         """Note which objects a change concerns."""
@@ -93,11 +98,10 @@ class Cluster:
             self._is_begun = False
             self.started.clear()
             self._delayed.clear()
-        kind = next((kind for kind, served in self._kinds.items() if served.resource == resource), None)
         states = self.registry.storage.snapshot(resource) if change is None else [change.before, change.object]
-        for stored in states if kind is not None else ():
-            if stored is not None:
-                self._note(str(kind), stored)
+        for kind in [kind for kind, served in self._kinds.items() if served.resource == resource]:
+            for stored in filter(None, states):
+                self._note(kind, stored)
 
     def _note(self, kind: str, stored: Stored) -> None:
         self.check(kind, stored.namespace, stored.name)
@@ -151,7 +155,8 @@ class Cluster:
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
         """Call a function after a delay, while :meth:`run` is running."""
-        heapq.heappush(self._delayed, (self.now + timedelta(seconds=seconds), next(self._numbers), call))
+        due = self.now + timedelta(seconds=seconds)
+        bisect.insort(self._delayed, (due, call), key=lambda each: each[0])
         self._has_delayed.set()
 
     def check_later(self, seconds: float, obj: JSONObject) -> None:
@@ -168,7 +173,7 @@ class Cluster:
                 with trio.move_on_after(wait):
                     await self._has_delayed.wait()
             else:
-                heapq.heappop(self._delayed)[2]()
+                self._delayed.pop(0)[1]()
                 self.settle()
                 await trio.lowlevel.checkpoint()
 
@@ -190,14 +195,14 @@ class Cluster:
 
     def get(self, kind: str, namespace: str, name: str) -> JSONObject | None:
         """Return a copy of an object, or None."""
-        stored = self.registry.storage.get(self._kinds[kind].resource, f"{namespace}/{name}" if namespace else name)
+        served = self._kinds[kind]
+        stored = self.registry.storage.get(served.resource, self.registry.key(served, namespace, name))
         return None if stored is None else self._decoded(kind, stored)
 
     def _decoded(self, kind: str, stored: Stored) -> JSONObject:
-        """Return a copy of an object with its kind, and if it has a status, with a spec and a status."""
-        served = self._kinds[kind]
-        names = {"apiVersion": served.info.api_version, "kind": kind}
-        return {**names, **({"spec": {}, "status": {}} if served.has_status else {}), **stored.decoded()}
+        """Return a copy of an object with its kind, a spec and a status."""
+        version = self._kinds[kind].info.api_version
+        return {"apiVersion": version, "kind": kind, "spec": {}, "status": {}, **stored.decoded()}
 
     def _stored(self, kind: str, namespace: str) -> list[Stored]:
         return self.registry.storage.snapshot(self._kinds[kind].resource, f"{namespace}/" if namespace else "")
@@ -220,17 +225,13 @@ class Cluster:
         return self.create(kind, owner["metadata"]["namespace"], {"metadata": {**owned, **metadata}, **content})
 
     def write(self, obj: JSONObject, *, part: Part = "whole", **changes: object) -> None:
-        """Write a changed copy of an object.  Nothing is written if the object has not changed."""
-        given, metadata = {**obj, **changes}, obj["metadata"]
-
-        def changed(current: JSONObject) -> JSONObject:
-            version = current["metadata"]["resourceVersion"]
-            return {**given, "metadata": {**given["metadata"], "resourceVersion": version}}
-
-        served = self._kinds[obj["kind"]]
-        self.registry.update(
-            served, metadata.get("namespace", ""), metadata["name"], changed, part=part, writer=_MANAGER
+        """Change an object and write it.  Nothing is written if the stored object is the same."""
+        obj |= changes
+        metadata, served = obj["metadata"], self._kinds[obj["kind"]]
+        stored = self.registry.update(
+            served, metadata.get("namespace", ""), metadata["name"], lambda _: {**obj}, part=part, writer=_MANAGER
         )
+        metadata["resourceVersion"] = str(stored.revision)
 
     def delete(self, obj: JSONObject) -> None:
         """Delete an object, unless it is already being deleted."""

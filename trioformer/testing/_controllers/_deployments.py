@@ -11,7 +11,7 @@ from typing import Final
 from .._storage._metadata import json_equal
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import claim, find_condition, hash_of, number_in, replicas_of, scaled, with_condition
+from ._objects import claim, find_condition, hash_of, number_in, replicas_of, scaled, set_condition
 
 _HASH: Final = "pod-template-hash"
 _PREFIX: Final = "deployment.kubernetes.io/"
@@ -58,6 +58,7 @@ class _Rollout:
         wanted = _template_of(found)
         self.new = next((one for one in self.all if json_equal(_template_of(one), wanted)), None)
         self.old = [one for one in self.all if one is not self.new]
+        self.deadline: int = self.spec.get("progressDeadlineSeconds", 600)
         self.revision = 1 + max(map(_revision_of, self.old), default=0)
         strategy = self.spec.get("strategy") or {}
         self.is_rolling, limits = strategy.get("type") != "Recreate", strategy.get("rollingUpdate") or {}
@@ -66,11 +67,11 @@ class _Rollout:
             self.surge = scaled(limits.get("maxSurge", "25%"), self.replicas, rounds_up=True)
             allowed = scaled(limits.get("maxUnavailable", "25%"), self.replicas, rounds_up=False)
             self.unavailable = min(allowed or int(not self.surge), self.replicas)
-        self.conditions: list[JSONObject] = found["status"].get("conditions") or []
 
     def run(self) -> None:
         must_wait = not self.is_rolling and any(replicas_of(one) or _total([one], "replicas") for one in self.old)
-        is_held = self.spec.get("paused") or self._was_scaled()
+        sizes = {_annotations_of(one).get(f"{_PREFIX}desired-replicas") for one in self.all if replicas_of(one)}
+        is_held = self.spec.get("paused") or not sizes <= {None, str(self.replicas)}  # or the Deployment was scaled
         if self.new is not None:
             self._update(self.new)
         elif not is_held and not must_wait:
@@ -122,7 +123,8 @@ class _Rollout:
         names = {"generateName": None, "name": name, "labels": labels, "annotations": annotations}
         self.new = self.cluster.create_owned("ReplicaSet", self.found, names, spec=spec)
         self.all.append(self.new)
-        self.conditions = [one for one in self.conditions if one["type"] != "Progressing"]
+        conditions = self.found["status"].get("conditions") or ()
+        self.found["status"]["conditions"] = [one for one in conditions if one["type"] != "Progressing"]
         self._start("NewReplicaSetCreated", f'Created new replica set "{name}"')
 
     def _new_size(self, size: int) -> int:
@@ -147,10 +149,6 @@ class _Rollout:
         replica_set["spec"]["replicas"] = size
         self.cluster.write(replica_set)
         return True
-
-    def _was_scaled(self) -> bool:
-        sizes = {_annotations_of(one).get(f"{_PREFIX}desired-replicas") for one in self.all if replicas_of(one)}
-        return not sizes <= {None, str(self.replicas)}
 
     def _scale(self) -> None:
         """Scale the ReplicaSets in proportion, because the Deployment has been scaled or is paused."""
@@ -187,18 +185,10 @@ class _Rollout:
 
     # --- the status ---------------------------------------------------------------------------------------------------
 
-    def _set_condition(self, kind: str, status: str, reason: str, message: str, *, renews: bool = False) -> None:
-        new = {"type": kind, "status": status, "reason": reason, "message": message}
-        self.conditions = with_condition(self.cluster, self.conditions, new, "lastUpdateTime", renews=renews)
-
     def _start(self, reason: str, message: str) -> None:
         """Set the condition of a rollout that begins."""
-        if self._deadline() is not None and not find_condition(self.conditions, "Progressing"):
-            self._set_condition("Progressing", "True", reason, message)
-
-    def _deadline(self) -> int | None:
-        seconds: int = self.spec.get("progressDeadlineSeconds", 600)
-        return None if seconds == _UNLIMITED else seconds
+        if self.deadline != _UNLIMITED and not find_condition(self.found, "Progressing"):
+            set_condition(self.cluster, self.found, "Progressing", "True", reason, message)
 
     def _is_complete(self, status: JSONObject) -> bool:
         numbers = {status.get(key) or 0 for key in ("replicas", "updatedReplicas", "availableReplicas")}
@@ -215,37 +205,34 @@ class _Rollout:
             "unavailableReplicas": max(sum(map(replicas_of, self.all)) - ready, 0),
             "terminatingReplicas": 0,
         }
-        if ready >= self.replicas - self.unavailable:
-            self._set_condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
-        else:
-            message = "Deployment does not have minimum availability."
-            self._set_condition("Available", "False", "MinimumReplicasUnavailable", message)
-        if estimates and (deadline := self._deadline()) is not None:
-            self._estimate(status, deadline)
+        words = "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
+        if ready < self.replicas - self.unavailable:
+            words = "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+        set_condition(self.cluster, self.found, "Available", *words)
+        if estimates and self.deadline != _UNLIMITED:
+            self._estimate(status)
         if self.new is not None:
             annotations = {**_annotations_of(self.found), _REVISION: _annotations_of(self.new)[_REVISION]}
             self.found["metadata"]["annotations"] = annotations
-        kept = {"collisionCount": self.found["status"].get("collisionCount"), "conditions": self.conditions}
+        kept = {key: self.found["status"].get(key) for key in ("collisionCount", "conditions")}
         status = {key: number or (0 if key in _SHOWN else None) for key, number in status.items()}
         self.cluster.write(self.found, status={**status, **kept})
 
-    def _estimate(self, status: JSONObject, deadline: float) -> None:
+    def _estimate(self, status: JSONObject) -> None:
         """Set the condition of the progress."""
         kind, one = ("Deployment", self.found) if self.new is None else ("ReplicaSet", self.new)
-        who, old = f'{kind} "{one["metadata"]["name"]}"', find_condition(self.conditions, "Progressing")
-        before, reason = self.found["status"], old.get("reason")
+        who, old = f'{kind} "{one["metadata"]["name"]}"', find_condition(self.found, "Progressing")
+        reason, progressing = old.get("reason"), (self.cluster, self.found, "Progressing")
         if status["replicas"] == status["updatedReplicas"] and reason == "NewReplicaSetAvailable":
             return
         keys = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
-        replicas, updated, ready, available = (status[key] - before.get(key, 0) for key in keys)
-        has_progressed = replicas < updated or max(updated, ready, available) > 0
+        replicas, updated, ready, available = (status[key] - self.found["status"].get(key, 0) for key in keys)
         if self._is_complete(status):
-            self._set_condition("Progressing", "True", "NewReplicaSetAvailable", f"{who} has successfully progressed.")
-        elif has_progressed:
-            self._set_condition("Progressing", "True", "ReplicaSetUpdated", f"{who} is progressing.", renews=True)
+            set_condition(*progressing, "True", "NewReplicaSetAvailable", f"{who} has successfully progressed.")
+        elif replicas < updated or max(updated, ready, available) > 0:
+            set_condition(*progressing, "True", "ReplicaSetUpdated", f"{who} is progressing.", renews=True)
         elif old and reason not in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
-            if (wait := self.cluster.seconds_until(old["lastUpdateTime"], deadline)) < 0:
-                message = f"{who} has timed out progressing."
-                self._set_condition("Progressing", "False", "ProgressDeadlineExceeded", message)
+            if (wait := self.cluster.seconds_until(old["lastUpdateTime"], self.deadline)) < 0:
+                set_condition(*progressing, "False", "ProgressDeadlineExceeded", f"{who} has timed out progressing.")
             else:
                 self.cluster.check_later(wait + 1, self.found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import pods_in, ready_since, scaled, with_condition
+from ._objects import find_condition, pods_in, ready_since, scaled, set_condition
 
 
 def reconcile_budget(cluster: Cluster, budget: JSONObject) -> None:
@@ -13,20 +13,14 @@ def reconcile_budget(cluster: Cluster, budget: JSONObject) -> None:
     selected = pods_in(cluster, metadata["namespace"], spec["selector"]) if spec.get("selector") is not None else []
     pods = [pod for pod in selected if "deletionTimestamp" not in pod["metadata"]]
     healthy, limit = sum(ready_since(pod) is not None for pod in pods), spec.get("maxUnavailable")
-    if limit is None:
-        desired = scaled(spec.get("minAvailable") or 0, len(pods), rounds_up=True)
-    else:
-        desired = max(len(pods) - scaled(limit, len(pods), rounds_up=True), 0)
+    desired = scaled(spec.get("minAvailable") or 0 if limit is None else limit, len(pods), rounds_up=True)
+    if limit is not None:
+        desired = max(len(pods) - desired, 0)
     allowed = max(healthy - desired, 0) if pods else 0
     status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
-    condition = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": ""}
-    condition["observedGeneration"] = metadata["generation"]
-    counted = {
-        "observedGeneration": metadata["generation"],
-        "disruptionsAllowed": allowed,
-        "currentHealthy": healthy,
-        "desiredHealthy": desired,
-        "expectedPods": len(pods),
-        "conditions": with_condition(cluster, budget["status"].get("conditions"), condition),
-    }
-    cluster.write(budget, status=counted)
+    observed = {"observedGeneration": metadata["generation"]}
+    set_condition(cluster, budget, "DisruptionAllowed", status, reason, "")
+    find_condition(budget, "DisruptionAllowed").update(observed)
+    counts = {"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired}
+    counts |= {"expectedPods": len(pods), **observed}
+    cluster.write(budget, status={**counts, "conditions": budget["status"]["conditions"]})

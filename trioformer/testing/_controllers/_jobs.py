@@ -7,7 +7,7 @@ from typing import Final
 
 from .._storage._storage import JSONObject
 from ._cluster import Cluster
-from ._objects import claim, find_condition, is_active, phase_of, ready_since, scale_pods, with_condition
+from ._objects import claim, find_condition, is_active, phase_of, ready_since, scale_pods, set_condition
 
 _CONTROLLER: Final = "kubernetes.io/job-controller"
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 10.0, 600.0
@@ -15,45 +15,38 @@ _FIRST_BACKOFF, _LONGEST_BACKOFF = 10.0, 600.0
 
 def reconcile_job(cluster: Cluster, job: JSONObject) -> None:
     """Create or delete pods, count them, and finish the Job."""
-    conditions = job["status"].get("conditions")
-    is_finished = find_condition(conditions, "Complete") or find_condition(conditions, "Failed")
-    if not is_finished and job["spec"].get("managedBy", _CONTROLLER) == _CONTROLLER:
-        _sync(cluster, job)
-
-
-def _sync(cluster: Cluster, job: JSONObject) -> None:
-    spec, status, pods = job["spec"], {**job["status"]}, claim(cluster, job, "Pod")
+    is_finished = find_condition(job, "Complete") or find_condition(job, "Failed")
+    if is_finished or job["spec"].get("managedBy", _CONTROLLER) != _CONTROLLER:
+        return
+    spec, status, pods = job["spec"], job["status"], claim(cluster, job, "Pod")
     phases = [phase_of(pod) for pod in pods]
     succeeded, failed, is_suspended = phases.count("Succeeded"), phases.count("Failed"), bool(spec.get("suspend"))
     status["startTime"] = None if is_suspended else status.get("startTime", cluster.timestamp)
-    active, completions = [pod for pod in pods if is_active(pod)], spec.get("completions")
-    was_suspended = find_condition(status.get("conditions"), "Suspended").get("status") == "True"
-    new: list[tuple[str, str, str, str]] = []
-    if (problem := _problem(cluster, job, failed, status["startTime"])) is not None:
+    active = [pod for pod in pods if is_active(pod)]
+    if (problem := _problem(cluster, job, failed)) is not None:
         failed += len(active)
         active = scale_pods(cluster, job, active, 0)
-        new = [(kind, "True", *problem) for kind in ("FailureTarget", "Failed")]
+        for kind in ("FailureTarget", "Failed"):
+            set_condition(cluster, job, kind, "True", *problem)
     else:
-        active = _scaled(cluster, job, pods, active, succeeded)
+        active, completions = _scaled(cluster, job, pods, active, succeeded), spec.get("completions")
         if not active and succeeded >= (1 if completions is None else completions):
             words = "CompletionsReached", "Reached expected number of succeeded pods"
-            new = [(kind, "True", *words) for kind in ("SuccessCriteriaMet", "Complete")]
+            for kind in ("SuccessCriteriaMet", "Complete"):
+                set_condition(cluster, job, kind, "True", *words)
             status["completionTime"] = cluster.timestamp
         elif is_suspended:
-            new = [("Suspended", "True", "JobSuspended", "Job suspended")]
-        elif was_suspended:
-            new = [("Suspended", "False", "JobResumed", "Job resumed")]
-    for one in new:
-        condition: JSONObject = dict(zip(("type", "status", "reason", "message"), one, strict=True))
-        status["conditions"] = with_condition(cluster, status.get("conditions"), condition, "lastProbeTime")
+            set_condition(cluster, job, "Suspended", "True", "JobSuspended", "Job suspended")
+        elif find_condition(job, "Suspended").get("status") == "True":
+            set_condition(cluster, job, "Suspended", "False", "JobResumed", "Job resumed")
     ready = sum(ready_since(pod) is not None for pod in active)
     status |= {"succeeded": succeeded or None, "failed": failed or None, "active": len(active) or None, "ready": ready}
     cluster.write(job, status={**status, "terminating": 0, "uncountedTerminatedPods": {}})
 
 
-def _problem(cluster: Cluster, job: JSONObject, failed: int, start: str | None) -> tuple[str, str] | None:
+def _problem(cluster: Cluster, job: JSONObject, failed: int) -> tuple[str, str] | None:
     """Return the reason and the message if the Job has failed."""
-    seconds = job["spec"].get("activeDeadlineSeconds")
+    seconds, start = job["spec"].get("activeDeadlineSeconds"), job["status"]["startTime"]
     if failed > job["spec"].get("backoffLimit", 6):
         return "BackoffLimitExceeded", "Job has reached the specified backoff limit"
     if seconds is not None and start is not None:

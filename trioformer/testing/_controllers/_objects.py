@@ -14,6 +14,8 @@ from .._storage._storage import JSONObject
 from ._cluster import Cluster, controller_of, owner_reference
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_TIMES: Final = {"Deployment": ("lastUpdateTime",), "Job": ("lastProbeTime",)}
+"""The other times in the conditions of a kind."""
 
 
 def claim(cluster: Cluster, owner: JSONObject, kind: str) -> list[JSONObject]:
@@ -106,29 +108,30 @@ def is_active(pod: JSONObject) -> bool:
     return phase_of(pod) not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
 
 
-def find_condition(conditions: Iterable[JSONObject] | None, kind: str) -> JSONObject:
-    """Return a condition, or an empty dict."""
-    return next((one for one in conditions or () if one["type"] == kind), {})
+def find_condition(obj: JSONObject, kind: str) -> JSONObject:
+    """Return a condition of an object, or an empty dict."""
+    return next((one for one in obj["status"].get("conditions") or () if one["type"] == kind), {})
 
 
-def with_condition(
-    cluster: Cluster, conditions: list[JSONObject] | None, new: JSONObject, *times: str, renews: bool = False
-) -> list[JSONObject]:
-    """Return conditions with a new one, whose ``times`` are the current time.
+def set_condition(
+    cluster: Cluster, obj: JSONObject, kind: str, status: str, reason: str, message: str, *, renews: bool = False
+) -> None:
+    """Set a condition of an object, without writing the object.
 
     A condition that is the same as before keeps its times, unless ``renews`` is true.
     """
-    old = find_condition(conditions, new["type"])
-    if new.items() <= old.items() and not renews:
-        return conditions or []
-    since = old["lastTransitionTime"] if old.get("status") == new["status"] else cluster.timestamp
-    made = {**new, **dict.fromkeys(times, cluster.timestamp), "lastTransitionTime": since}
-    return [*(one for one in conditions or () if one is not old), made]
+    conditions, old = obj["status"].get("conditions") or (), find_condition(obj, kind)
+    new = {"type": kind, "status": status, "reason": reason, "message": message}
+    if renews or not new.items() <= old.items():
+        new |= dict.fromkeys(_TIMES.get(obj["kind"], ()), cluster.timestamp)
+        is_same = old.get("status") == status
+        new["lastTransitionTime"] = old["lastTransitionTime"] if is_same else cluster.timestamp
+        obj["status"]["conditions"] = [*(one for one in conditions if one is not old), new]
 
 
 def ready_since(pod: JSONObject) -> str | None:
     """Return the time at which a pod became ready, or None if it is not ready."""
-    condition = find_condition(pod["status"].get("conditions"), "Ready")
+    condition = find_condition(pod, "Ready")
     is_ready = condition.get("status") == "True"
     return (condition.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"]) if is_ready else None
 

@@ -197,11 +197,7 @@ async def _disconnects_within(seconds: float, receive: Receive) -> bool:
 
 def _in_messages(run: Run) -> Run:
     """Return a function that calls ``run`` and converts each line that it sends to a protobuf frame."""
-
-    async def run_in_messages(send: Callable[[bytes], Awaitable[None]]) -> bool:
-        return await run(lambda line: send(as_frame(line)))
-
-    return run_in_messages
+    return lambda send: run(lambda line: send(as_frame(line)))
 
 
 async def _stream(

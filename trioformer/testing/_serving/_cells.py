@@ -1,32 +1,15 @@
-"""What the cells of Tables in ``kubectl get`` are made from: values at paths in objects, and durations."""
+"""What the cells of Tables in ``kubectl get`` are made from: words and durations."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
-
-from .._storage._storage import JSONObject
+from typing import TypeAlias
 
 Cell: TypeAlias = str | int | float
 NONE = "<none>"
 UNKNOWN = "<unknown>"
 
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3_600, 86_400, 365 * 86_400
-
-
-def value_at(obj: object, *path: str) -> Any:
-    """Return the value at a path in nested dicts, or None if the path does not exist."""
-    for name in path:
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(name)
-    return obj
-
-
-def objects_at(obj: object, *path: str) -> list[JSONObject]:
-    """Return the dicts in the list at a path in nested dicts."""
-    found = value_at(obj, *path)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def human_duration(seconds: float) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import attrs
 
 from ...models._internal import decode
+from .._storage._definitions import version_order
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._status import status_error
 from .._storage._storage import JSONObject
@@ -94,16 +95,7 @@ def _versions(kinds: Kinds, group: str) -> list[str]:
     paths = kinds.release.table("discovery.txt")
     builtin = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
     custom = [served.info.version for served in kinds if served.info.group == group]
-    return sorted(dict.fromkeys([*builtin, *custom]), key=_priority, reverse=True)
-
-
-def _priority(version: str) -> tuple[int, int, int]:
-    for rank, word in ((0, "alpha"), (1, "beta")):
-        major, found, minor = version.removeprefix("v").partition(word)
-        if found and major.isdecimal():
-            return rank, int(major), int(minor or 0) if (minor or "0").isdecimal() else 0
-    text = version.removeprefix("v")
-    return (2, int(text), 0) if text.isdecimal() else (-1, 0, 0)
+    return sorted(dict.fromkeys([*builtin, *custom]), key=version_order, reverse=True)
 
 
 def _group(kinds: Kinds, group: str) -> JSONObject:
@@ -194,12 +186,8 @@ def _discovered(entries: list[JSONObject], group: str, version: str) -> list[JSO
     return list(resources.values())
 
 
-def _api_paths(kinds: Kinds) -> list[str]:
-    return list(dict.fromkeys(served.info.path().rpartition("/")[0].lstrip("/") for served in kinds))
-
-
 def _paths(kinds: Kinds) -> list[str]:
-    apis = [f"/{path}" for path in _api_paths(kinds)]
+    apis = [served.info.path().rpartition("/")[0] for served in kinds]
     groups = [f"/apis/{group}" for group in _groups(kinds)]
     own = ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
     return sorted({*apis, *groups, *own})

@@ -21,7 +21,7 @@ from .._storage._registry import Registry
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, status_error
 from .._storage._storage import JSONObject, Stored
-from ._cells import objects_at, value_at
+from .._storage._values import conditions_of, value_at
 
 _BUDGETS: Final = ("policy", "v1", "poddisruptionbudgets")
 _VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -68,20 +68,20 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
     desired, healthy, allowed = (
         _number(status, key) for key in ("desiredHealthy", "currentHealthy", "disruptionsAllowed")
     )
-    if not _is_ready(pod):
+    if conditions_of(pod).get("Ready") != "True":
         always = value_at(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow"
         if always or 0 < desired <= healthy:
             return  # it is not counted as healthy
+    why, retry_after = "", None
     if _number(status, "observedGeneration") < _number(budget["metadata"], "generation"):
-        why = f"The disruption budget {name} is still being processed by the server."
-        details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
-        raise status_error(429, message=_VIOLATED, details=details, retry_after=_RETRY_AFTER)
-    if allowed <= 0:
-        why = f"The disruption budget {name} does not allow evicting pods currently"
-        if healthy <= desired:
-            why = f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
-        details = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
-        raise status_error(429, message=_VIOLATED, details=details)
+        why, retry_after = "is still being processed by the server.", _RETRY_AFTER
+    elif allowed <= 0 and healthy <= desired:
+        why = f"needs {desired} healthy pods and has {healthy} currently"
+    elif allowed <= 0:
+        why = "does not allow evicting pods currently"
+    if why:
+        cause = {"reason": "DisruptionBudget", "message": f"The disruption budget {name} {why}"}
+        raise status_error(429, message=_VIOLATED, details={"causes": [cause]}, retry_after=retry_after)
     disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: timestamp(registry.clock)}
     changed = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}
     registry.update(
@@ -92,11 +92,6 @@ def _use_budget(registry: Registry, namespace: str, pod: JSONObject, *, dry_run:
 def _number(obj: JSONObject, key: str) -> int:
     value = obj.get(key)
     return value if isinstance(value, int) else 0
-
-
-def _is_ready(pod: JSONObject) -> bool:
-    conditions = objects_at(pod, "status", "conditions")
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _selects(budget: JSONObject, labels: dict[str, str]) -> bool:

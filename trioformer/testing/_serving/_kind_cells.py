@@ -18,7 +18,8 @@ from typing import Any, TypeAlias
 
 from .._storage._release import Release
 from .._storage._storage import JSONObject
-from ._cells import NONE, UNKNOWN, Cell, human_duration, objects_at, since, value_at
+from .._storage._values import conditions_of, objects_at, value_at
+from ._cells import NONE, UNKNOWN, Cell, human_duration, since
 from ._json_paths import find_all, parse_path
 
 Form: TypeAlias = Callable[[list[Any], str, datetime], Cell]
@@ -108,7 +109,7 @@ def ready_replicas(found: list[Any], default: str, now: datetime) -> Cell:
 
 
 def job_status(found: list[Any], default: str, now: datetime) -> Cell:
-    true = {one.get("type") for one in objects_at(found[0], "status", "conditions") if one.get("status") == "True"}
+    true = {kind for kind, status in conditions_of(found[0]).items() if status == "True"}
     if value_at(found[0], "metadata", "deletionTimestamp"):
         true.add("Terminating")
     words = ("Complete", "Failed", "Terminating", "Suspended", "FailureTarget", "SuccessCriteriaMet")
@@ -222,14 +223,14 @@ def pod_restarts(found: list[Any], default: str, now: datetime) -> Cell:
 
 
 def readiness_gates(found: list[Any], default: str, now: datetime) -> Cell:
-    gates = objects_at(found[0], "spec", "readinessGates")
-    true = [one.get("type") for one in objects_at(found[0], "status", "conditions") if one.get("status") == "True"]
-    return f"{sum(1 for gate in gates if gate.get('conditionType') in true)}/{len(gates)}" if gates else default
+    gates, states = objects_at(found[0], "spec", "readinessGates"), conditions_of(found[0])
+    true = [gate for gate in gates if states.get(gate.get("conditionType", "")) == "True"]
+    return f"{len(true)}/{len(gates)}" if gates else default
 
 
 def node_status(found: list[Any], default: str, now: datetime) -> Cell:
-    states = [one.get("status") for one in objects_at(found[0], "status", "conditions") if one.get("type") == "Ready"]
-    word = "Unknown" if not states else "Ready" if states[0] == "True" else "NotReady"
+    state = conditions_of(found[0]).get("Ready")
+    word = "Unknown" if state is None else "Ready" if state == "True" else "NotReady"
     return f"{word},SchedulingDisabled" if value_at(found[0], "spec", "unschedulable") else word
 
 
@@ -302,7 +303,7 @@ quota_limits = functools.partial(quota, is_limit=True)
 
 
 def request_state(found: list[Any], default: str, now: datetime) -> Cell:
-    types = {one.get("type") for one in objects_at(found[0], "status", "conditions")}
+    types = conditions_of(found[0])
     word = "Denied" if "Denied" in types else "Approved" if "Approved" in types else "Pending"
     issued = bool(value_at(found[0], "status", "certificate"))
     return word + ",Failed" * ("Failed" in types) + ",Issued" * issued

@@ -10,6 +10,7 @@ import base64
 import bisect
 import re
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import final
 
 import attrs
@@ -19,7 +20,7 @@ from ...models._internal import decode, dumps
 from .._storage._field_errors import forbidden, not_supported
 from .._storage._kinds import ServedKind
 from .._storage._selection import Selection
-from .._storage._status import bad_request, expired, invalid_options, status_error, too_large_resource_version
+from .._storage._status import bad_request, expired, invalid_options, too_large_resource_version
 from .._storage._storage import CompactedError, JSONObject, Storage, Stored
 
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
@@ -50,14 +51,16 @@ def flag(query: Mapping[str, str], name: str) -> bool | None:
 
 def number(query: Mapping[str, str], name: str) -> int | None:
     """Parse an integer query parameter.  Return None if the parameter is absent."""
-    text = query.get(name)
-    if text is None:
-        return None
+    return parse_number(query[name], f"{name}: ") if name in query else None
+
+
+def parse_number(text: str, where: str = "") -> int:
+    """Parse an integer as Go does."""
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
-        raise bad_request(f'{name}: strconv.ParseInt: parsing "{text}": invalid syntax')
+        raise bad_request(f'{where}strconv.ParseInt: parsing "{text}": invalid syntax')
     value = int(text) if len(text) <= _LONGEST_NUMBER else 2**63
     if not -(2**63) <= value < 2**63:
-        raise bad_request(f'{name}: strconv.ParseInt: parsing "{text}": value out of range')
+        raise bad_request(f'{where}strconv.ParseInt: parsing "{text}": value out of range')
     return value
 
 
@@ -170,8 +173,7 @@ def minimum_revision(storage: Storage, resource_version: str) -> int:
     """Parse the minimum resourceVersion of a response.  If the minimum is 0 or empty, any version is allowed."""
     requested = revision_number(resource_version or "0")
     if requested is None:
-        problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
-        raise bad_request(f'invalid resource version: {problem}"{resource_version}": invalid syntax')
+        raise bad_request(f"invalid resource version: {revision_problem(resource_version)}")
     if requested > storage.revision:
         raise too_large_resource_version(requested, storage.revision)
     return requested
@@ -196,7 +198,7 @@ def _next_page(storage: Storage, served: ServedKind, prefix: str, options: ListO
         items = storage.snapshot(served.resource, prefix, None if revision == -1 else revision)
     except CompactedError as exc:
         raise expired(_CONTINUE_EXPIRED, continue_token=encode_continue(-1, start)) from exc
-    first = bisect.bisect_left(items, prefix + start, key=_key_of)
+    first = bisect.bisect_left(items, prefix + start, key=attrgetter("key"))
     revision = storage.revision if revision == -1 else revision
     return _cut(items[first:], options.limit, prefix, revision, options.selection)
 
@@ -217,10 +219,6 @@ def _cut(items: list[Stored], limit: int, prefix: str, revision: int, selection:
     if not more:
         return Page(chosen, revision)
     return Page(chosen, revision, encode_continue(revision, chosen[-1].key[len(prefix) :] + "\0"), remaining)
-
-
-def _key_of(stored: Stored) -> str:
-    return stored.key
 
 
 def encode_continue(revision: int, start: str) -> str:
@@ -248,7 +246,6 @@ def decode_continue(text: str) -> tuple[int, str]:
     return revision, start.removeprefix("/")
 
 
-def invalid_watch_revision(resource_version: str) -> Exception:
-    """Return the 500 error for a watch whose resourceVersion is not a number, as kube-apiserver does."""
-    problem = f'resourceVersion: Invalid value: "{resource_version}": strconv.ParseUint: parsing '
-    return status_error(500, reason="", message=f'{problem}"{resource_version}": invalid syntax')
+def revision_problem(text: str) -> str:
+    """Return the problem of a resourceVersion that is not a number."""
+    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'

@@ -14,8 +14,9 @@ import attrs
 import trio
 
 from .._storage._field_errors import forbidden, invalid_value
-from .._storage._status import APIStatusError, bad_request, invalid
+from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
+from ._listing import parse_number
 from ._pod_scripts import ContainerLog, LogEntry, PodScripts, containers_of, status_of
 from ._requests import RequestRecord
 from ._responses import Response
@@ -46,7 +47,7 @@ class LogOptions:
         query, causes = record.query, list[JSONObject]()
         numbers: dict[str, int | None] = {}
         for key, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
-            numbers[key] = number = _number(query[key]) if query.get(key) else None
+            numbers[key] = number = parse_number(query[key]) if query.get(key) else None
             if number is not None and number < least:
                 than = f"greater than or equal to {least}" if least == 0 else "greater than 0"
                 causes.append(invalid_value(key, number, f"must be {than}"))
@@ -72,16 +73,6 @@ def _flag(record: RequestRecord, key: str) -> bool:
     return key in record.query and record.query[key] not in _FALSE
 
 
-def _number(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-    if not -(2**63) <= number < 2**63:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
-    return number
-
-
 def _time(text: str) -> datetime:
     """Parse a time and truncate it to whole seconds, as the API server sends it to the kubelet."""
     try:
@@ -95,29 +86,25 @@ def _time(text: str) -> datetime:
 
 def request_log(scripts: PodScripts, record: RequestRecord) -> Response | LogStream:
     """Handle a request for the log of a container."""
-    namespace, name = record.namespace or "", record.name or ""
     options = LogOptions.parse(record, scripts.clock())
-    pod = scripts.pod(namespace, name)
+    pod = scripts.pod(record.namespace or "", record.name or "")
     container = chosen_container(pod, options.container)
     status = status_of(pod, container)
-    if status is None and not pod["spec"].get("nodeName"):
+    if not status and not pod["spec"].get("nodeName"):
         return Response(code=204, chunks=[])
-    where = f'container "{container}" in pod "{name}"'
+    where = f'container "{container}" in pod "{record.name}"'
+    state, has_ended = status.get("state") or {}, (status.get("lastState") or {}).get("terminated")
     if options.previous:
-        if status is None or not (status.get("lastState") or {}).get("terminated"):
+        if not has_ended:
             raise bad_request(f"previous terminated {where} not found")
-        return Response(
-            chunks=_chunks(scripts.log_of(pod, container, restarts_ago=1).entries, options), content_type=TEXT
-        )
-    state = (status or {}).get("state") or {}
-    if not (
-        state.get("running") or state.get("terminated") or ((status or {}).get("lastState") or {}).get("terminated")
-    ):
+        log = scripts.log_of(pod, container, restarts_ago=1)
+        return Response(chunks=_chunks(log.entries, options), content_type=TEXT)
+    if not (state.get("running") or state.get("terminated") or has_ended):
         reason = (state.get("waiting") or {}).get("reason", "ContainerCreating")
         raise bad_request(f"{where} is waiting to start: {reason}")
     log = scripts.log_of(pod, container)
     if options.follow:
-        return LogStream(scripts, pod["metadata"]["uid"], namespace, name, container, log, options)
+        return LogStream(scripts, pod, container, log, options)
     return Response(chunks=_chunks(log.entries, options), content_type=TEXT)
 
 
@@ -161,9 +148,7 @@ class LogStream:
     """A request that follows the log of one instance of a container, until this instance has terminated."""
 
     _scripts: PodScripts
-    _uid: str
-    _namespace: str
-    _name: str
+    _pod: JSONObject
     _container: str
     _log: ContainerLog
     _options: LogOptions
@@ -171,7 +156,7 @@ class LogStream:
     @property
     def resource(self) -> str:
         """The key that identifies the request in the set of open requests."""
-        return f"{self._namespace}/{self._name}"
+        return f"{self._pod['metadata']['namespace']}/{self._pod['metadata']['name']}"
 
     async def run(self, opened: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Send the log until its container has terminated.
@@ -189,7 +174,7 @@ class LogStream:
                 if opened.end == "stall":
                     await trio.sleep_forever()
                 return opened.end == "clean"
-            has_ended = self._has_ended()
+            has_ended = self._scripts.running(self._pod, self._container, log) is None
             entries = log.entries[max(position - log.dropped, 0) :]
             position = log.dropped + len(log.entries)
             data = b"".join(_rendered(each, options) for each in entries)
@@ -203,13 +188,3 @@ class LogStream:
                 await self._scripts.wait()
             if left is not None and left <= 0:
                 return True
-
-    def _has_ended(self) -> bool:
-        try:
-            pod = self._scripts.pod(self._namespace, self._name)
-        except APIStatusError:
-            return True
-        if pod["metadata"]["uid"] != self._uid or self._scripts.log_of(pod, self._container) is not self._log:
-            return True
-        state = (status_of(pod, self._container) or {}).get("state") or {}
-        return not state.get("running")

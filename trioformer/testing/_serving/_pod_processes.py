@@ -17,10 +17,10 @@ import trio
 
 from ..._channels import CLOSE, V4, V5, ChannelSocket, accept_token
 from ...models._internal import decode, dumps
-from .._storage._status import APIStatusError, bad_request
+from .._storage._status import bad_request
 from .._storage._storage import JSONObject
 from ._logs import chosen_container
-from ._pod_scripts import ContainerLog, PodScripts, status_of
+from ._pod_scripts import ContainerLog, PodScripts, is_running
 from ._requests import RequestRecord
 from ._scripted_processes import ScriptedInput, ScriptedOutput, ScriptedProcess
 
@@ -88,8 +88,7 @@ class ProcessRequest:
             nursery.cancel_scope.cancel()
 
     async def _play(self, process: ScriptedProcess, nursery: trio.Nursery) -> JSONObject:
-        state = (status_of(self._pod, self._container) or {}).get("state") or {}
-        if not state.get("running"):
+        if not is_running(self._pod, self._container):
             return _failure(f'unable to upgrade connection: container not found ("{self._container}")')
         scripts = self._scripts.processes[self._pod["metadata"]["uid"]]
         handler = scripts.find(self._container, process.command, is_attach=self._is_attach)
@@ -128,19 +127,11 @@ class ProcessRequest:
                 await self._scripts.wait()
 
     def _has_ended(self, log: ContainerLog) -> bool:
-        metadata = self._pod["metadata"]
-        try:
-            pod = self._scripts.pod(metadata["namespace"], metadata["name"])
-        except APIStatusError:
+        pod = self._scripts.running(self._pod, self._container, log)
+        if pod is None or pod["metadata"].get("deletionTimestamp"):
             return True
-        if pod["metadata"]["uid"] != metadata["uid"] or self._scripts.log_of(pod, self._container) is not log:
-            return True
-        if pod["metadata"].get("deletionTimestamp") or (pod.get("status") or {}).get("phase") in (
-            "Succeeded",
-            "Failed",
-        ):
-            return True  # the node stops the containers of such a pod
-        return not ((status_of(pod, self._container) or {}).get("state") or {}).get("running")
+        # The node stops the containers of such a pod.
+        return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 async def _receive(
@@ -171,14 +162,8 @@ def _ended(code: int) -> JSONObject:
     if code == 0:
         return {"metadata": {}, "status": "Success"}
     text = f"command terminated with non-zero exit code: error executing command, exit code {code}"
-    causes = [{"reason": "ExitCode", "message": str(code)}]
-    return {
-        "metadata": {},
-        "status": "Failure",
-        "message": text,
-        "reason": "NonZeroExitCode",
-        "details": {"causes": causes},
-    }
+    failed = {"metadata": {}, "status": "Failure", "message": text, "reason": "NonZeroExitCode"}
+    return {**failed, "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]}}
 
 
 def _failure(problem: str) -> JSONObject:

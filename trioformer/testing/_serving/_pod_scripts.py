@@ -15,6 +15,7 @@ import attrs
 from .._storage._clock import Clock
 from .._storage._kinds import ServedKind
 from .._storage._registry import Registry
+from .._storage._status import APIStatusError
 from .._storage._storage import JSONObject
 from .._storage._tracking import Writer
 from ._scripted_connections import ConnectionHandler
@@ -88,11 +89,16 @@ def containers_of(pod: JSONObject) -> dict[str, list[str]]:
     return {field: [each["name"] for each in spec.get(field) or ()] for field in STATUSES}
 
 
-def status_of(pod: JSONObject, container: str) -> JSONObject | None:
-    """Return the stored status of a container, or None if the container has no status."""
+def status_of(pod: JSONObject, container: str) -> JSONObject:
+    """Return the stored status of a container, or an empty dict if the container has no status."""
     status = pod.get("status") or {}
     found = (each for field in STATUSES.values() for each in status.get(field) or ())
-    return next((each for each in found if each.get("name") == container), None)
+    return next((each for each in found if each.get("name") == container), {})
+
+
+def is_running(pod: JSONObject, container: str) -> bool:
+    """Return whether a container is running."""
+    return bool((status_of(pod, container).get("state") or {}).get("running"))
 
 
 @final
@@ -138,9 +144,23 @@ class PodScripts:
         """
         return self._registry.get(self.served, namespace, name).decoded()
 
+    def current(self, pod: JSONObject) -> JSONObject | None:
+        """Return the stored state of a pod, or None if the pod no longer exists."""
+        try:
+            found = self.pod(pod["metadata"]["namespace"], pod["metadata"]["name"])
+        except APIStatusError:
+            return None
+        return found if found["metadata"]["uid"] == pod["metadata"]["uid"] else None
+
+    def running(self, pod: JSONObject, container: str, log: ContainerLog) -> JSONObject | None:
+        """Return the stored state of a pod if the instance of its container that has the log is running, or None."""
+        found = self.current(pod)
+        is_same = found is not None and self.log_of(found, container) is log
+        return found if found is not None and is_same and is_running(found, container) else None
+
     def log_of(self, pod: JSONObject, container: str, *, restarts_ago: int = 0) -> ContainerLog:
         """Return the log of an instance of a container."""
-        restarts = (status_of(pod, container) or {}).get("restartCount", 0)
+        restarts = status_of(pod, container).get("restartCount", 0)
         return self.logs[pod["metadata"]["uid"], container, restarts - restarts_ago]
 
     def update(self, namespace: str, name: str, change: Callable[[JSONObject], JSONObject]) -> None:

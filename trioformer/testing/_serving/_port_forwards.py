@@ -19,11 +19,11 @@ import trio
 
 from ..._channels import ChannelSocket
 from ..._spdy import TUNNEL, Pinged, SpdyError, SpdyEvent, SpdyFrames, StreamData, StreamOpened, StreamReset
-from .._storage._status import APIStatusError, bad_request
+from .._storage._status import bad_request
 from .._storage._storage import JSONObject
 from ._pod_scripts import PodScripts
 from ._requests import RequestRecord
-from ._scripted_connections import ConnectionHandler, PortForwarding, ScriptedConnection
+from ._scripted_connections import PortForwarding, ScriptedConnection
 
 
 @final
@@ -60,17 +60,14 @@ class PortForwardRequest:
 
     async def _cancel_at_end(self, scope: trio.CancelScope) -> None:
         """Cancel the handlers when the pod has terminated, or has been deleted, after it was running."""
-        if self._is_running(self._pod):
-            with suppress(APIStatusError):
-                while self._is_running(
-                    self._scripts.pod(self._pod["metadata"]["namespace"], self._pod["metadata"]["name"])
-                ):
-                    await self._scripts.wait()
+        if self._is_running():
+            while self._is_running():
+                await self._scripts.wait()
             scope.cancel()
 
-    def _is_running(self, pod: JSONObject) -> bool:
-        is_same = pod["metadata"]["uid"] == self._pod["metadata"]["uid"]
-        return is_same and (pod.get("status") or {}).get("phase") == "Running"
+    def _is_running(self) -> bool:
+        pod = self._scripts.current(self._pod)
+        return pod is not None and (pod.get("status") or {}).get("phase") == "Running"
 
     async def _handle(self, event: SpdyEvent, forwarding: PortForwarding, nursery: trio.Nursery) -> None:
         if isinstance(event, StreamOpened):
@@ -102,7 +99,7 @@ class PortForwardRequest:
 
     async def _play(self, connection: ScriptedConnection, error: int) -> None:
         forwarding, uid = connection._forwarding, self._pod["metadata"]["uid"]
-        handler = self._handler_of(connection.port)
+        handler = self._scripts.connections[uid].get(connection.port) if self._is_running() else None
         frames = forwarding.frames
         # The client has reset the connection or has disconnected.
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
@@ -125,8 +122,3 @@ class PortForwardRequest:
             finally:
                 connection._break()
                 forwarding.connections.pop(connection._stream, None)
-
-    def _handler_of(self, port: int) -> ConnectionHandler | None:
-        if not self._is_running(self._pod):
-            return None
-        return self._scripts.connections[self._pod["metadata"]["uid"]].get(port)

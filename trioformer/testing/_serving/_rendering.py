@@ -138,14 +138,9 @@ class Rendering:
         def row(stored: Stored) -> bytes:
             obj = stored.decoded()
             cells = dumps([cell_of(column, obj, now) for column in columns])
-            shown = b"null" if self._include == "None" else _partial(served, stored)
-            return (
-                b'{"cells":'
-                + cells
-                + b',"object":'
-                + (object_json(served, stored) if self._include == "Object" else shown)
-                + b"}"
-            )
+            encode = object_json if self._include == "Object" else _partial
+            shown = b"null" if self._include == "None" else encode(served, stored)
+            return b'{"cells":' + cells + b',"object":' + shown + b"}"
 
         return _array(dumps(head)[:-1] + b',"rows":[', map(row, states))
 

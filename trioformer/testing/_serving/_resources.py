@@ -96,14 +96,6 @@ class ResourceRequest:
         writer = Writer(self.record.manager, self.record.subresource or "", is_applier=self.is_apply)
         return {"dry_run": self.dry_run, "writer": writer, "fields": fields}
 
-    def check_options(self) -> None:
-        """Check the options of a request that creates, updates or patches an object.
-
-        Raises:
-            APIStatusError: An option is not valid (422).
-        """
-        check_options(self.record.verb, self.record.query, is_apply=self.is_apply)
-
     def field_check(self) -> FieldCheck:
         """Return the check for unknown and duplicate fields that the request specifies."""
         return FieldCheck(self.record.verb, self.record.query.get("fieldValidation", ""), self.warnings)
@@ -161,12 +153,12 @@ class Resources:
             return self._answer(request, served), served
         if served.resource == "pods" and record.subresource == "log" and record.verb == "get":
             return request_log(self._scripts, record), served
-        if served.resource == "pods" and record.subresource in ("exec", "attach") and record.verb in ("get", "create"):
-            return ProcessRequest.parse(self._scripts, record, request.query), served
-        if served.resource == "pods" and record.subresource == "portforward" and record.verb in ("get", "create"):
-            return PortForwardRequest.parse(self._scripts, record), served
         if served.resource == "pods" and record.subresource in ("exec", "attach", "portforward"):
-            raise status_error(405, details={})
+            if record.verb not in ("get", "create"):
+                raise status_error(405, details={})
+            if record.subresource == "portforward":
+                return PortForwardRequest.parse(self._scripts, record), served
+            return ProcessRequest.parse(self._scripts, record, request.query), served
         if record.subresource is not None and record.subresource not in served.info.subresources:
             raise missing(served.release, record) if served.is_builtin else not_found(served.info, request.name)
         if record.subresource is not None and record.subresource not in PARTS:
@@ -178,7 +170,6 @@ class Resources:
     def _act_on_subresource(self, request: ResourceRequest, served: ServedKind) -> Response:
         apply = partial(read_config, request.body) if request.is_apply else None
         rendering = self._rendering(request, served)
-        request.check_options()
         fields = request.field_check()
         response = _subresources.handle(
             self._registry,
@@ -204,7 +195,6 @@ class Resources:
         if record.verb != "create":
             raise status_error(405, details={})
         rendering = self._rendering(request, served)
-        request.check_options()
         fields = request.field_check()
         obj = read_object(request, served.info.kind, fields)
         self._registry.read(served, request.namespace, obj, fields)
@@ -215,9 +205,11 @@ class Resources:
         return _one(rendering, served, Stored("", 0, body_of(answered)), code=201)
 
     def _rendering(self, request: ResourceRequest, served: ServedKind) -> Rendering:
+        """Negotiate the format of the response, warn of a deprecated version, and check the options of a write."""
         rendering = Rendering.negotiate(request.accept, served, request.record, self._registry.clock)
         if served.deprecation:
             request.warnings.append(served.deprecation)
+        check_options(request.record.verb, request.record.query, is_apply=request.is_apply)
         return rendering
 
     def _watch(self, request: ResourceRequest, served: ServedKind) -> Watch:
@@ -232,10 +224,9 @@ class Resources:
         if record.verb not in verbs:
             raise status_error(405, details={})
         # Both are for paths without a name, so never for a subresource; namespaced kinds also need the namespace.
-        may_create = record.name is None and (record.namespace is not None or not served.info.namespaced)
-        has_object = record.name is not None and (record.namespace is not None or not served.info.namespaced)
-        rendering = self._rendering(request, served)
-        request.check_options()
+        is_complete = record.namespace is not None or not served.info.namespaced
+        may_create, has_object = record.name is None and is_complete, record.name is not None and is_complete
+        rendering, fields = self._rendering(request, served), request.field_check()
         match record.verb:
             case "list":
                 options = ListOptions.parse(served, record.query)
@@ -244,11 +235,9 @@ class Resources:
                 minimum_revision(self._registry.storage, record.query.get("resourceVersion", ""))
                 return _one(rendering, served, self._registry.get(served, request.namespace, request.name))
             case "create" if may_create:
-                fields = request.field_check()
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
                 return self._create(request, served, rendering, obj, request.options(fields))
             case "update" if has_object:
-                fields = request.field_check()
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
                 if not self._registry.has(served, request.namespace, request.name):
                     metadata = decode_fields(served, obj, fields)
@@ -260,7 +249,6 @@ class Resources:
             case "patch" if has_object and request.is_apply:
                 return self._apply(request, served, rendering)
             case "patch" if has_object:
-                fields = request.field_check()
                 change = read_patch(served, request.content_type, request.body, fields)
                 return self._update(request, served, rendering, change, request.options(fields))
             case "delete" if has_object and record.subresource is None:

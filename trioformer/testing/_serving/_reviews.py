@@ -18,7 +18,7 @@ from .._storage._kinds import ServedKind
 from .._storage._registry import Registry
 from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
-from ._cells import value_at
+from .._storage._values import value_at
 from ._tokens import AUDIENCE, TokenError, user_of
 
 ADMINISTRATOR: Final[JSONObject] = {

@@ -17,7 +17,7 @@ from .._storage._registry import Registry, WriteOptions
 from .._storage._selection import selector_in
 from .._storage._status import bad_request, invalid, status_error
 from .._storage._storage import JSONObject, Stored
-from ._cells import value_at
+from .._storage._values import value_at
 
 
 def _path(served: ServedKind, name: str, default: str = "") -> tuple[str, ...]:

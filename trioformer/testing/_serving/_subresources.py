@@ -13,7 +13,7 @@ from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._status import SUCCESS, bad_request, conflict, status_error
 from .._storage._storage import JSONObject
-from ._cells import objects_at, value_at
+from .._storage._values import objects_at, value_at
 from ._evictions import evict
 from ._not_served import missing
 from ._requests import RequestRecord
@@ -90,12 +90,8 @@ def _bind(
         preconditions = {key: about[key] for key in ("uid", "resourceVersion") if about.get(key)}
         metadata = {key: about[key] for key in ("annotations", "labels") if about.get(key)}
         conditions = [one for one in objects_at(pod, "status", "conditions") if one.get("type") != "PodScheduled"]
-        scheduled = {
-            "type": "PodScheduled",
-            "status": "True",
-            "lastProbeTime": None,
-            "lastTransitionTime": timestamp(registry.clock),
-        }
+        times = {"lastProbeTime": None, "lastTransitionTime": timestamp(registry.clock)}
+        scheduled = {"type": "PodScheduled", "status": "True", **times}
         bound = merge(pod, {"metadata": {**preconditions, **metadata}, "spec": {"nodeName": node}})
         status = {key: value for key, value in (pod.get("status") or {}).items() if key != "nominatedNodeName"}
         return {**bound, "status": {**status, "conditions": [*conditions, scheduled]}}

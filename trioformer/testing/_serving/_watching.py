@@ -20,7 +20,7 @@ from ...models._internal import dumps
 from .._storage._kinds import ServedKind
 from .._storage._status import expired, status_error, too_large_resource_version
 from .._storage._storage import Change, CompactedError, JSONObject, Storage, Stored, body_of
-from ._listing import ListOptions, invalid_watch_revision, revision_number
+from ._listing import ListOptions, revision_number, revision_problem
 from ._rendering import SHARED_EVENTS, Rendering
 
 LAST_BOOKMARK_BEFORE_END = 2.0
@@ -116,7 +116,7 @@ class Watch:
     def __attrs_post_init__(self) -> None:
         requested = revision_number(self._options.resource_version or "0")
         if requested is None:
-            raise invalid_watch_revision(self._options.resource_version)
+            raise status_error(500, reason="", message=revision_problem(self._options.resource_version))
         resource = self._served.resource
         sends_initial = self._options.send_initial_events
         if sends_initial is None:

@@ -34,6 +34,7 @@
 - ``_custom_objects.py``: the validation of unique items and embedded objects
 - ``_field_errors.py``: field errors, with the messages of kube-apiserver
 - ``_status.py``: errors as Status objects
+- ``_values.py``: values at paths in objects
 - ``_clock.py``: the clock for timestamps in objects
 
 If a request fails, ``APIStatusError`` is raised with the status code of kube-apiserver.

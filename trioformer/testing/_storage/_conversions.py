@@ -21,6 +21,7 @@ import attrs
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
 from ._storage import JSONObject
+from ._values import objects_at, value_at
 
 
 @final
@@ -71,17 +72,12 @@ def _cpu(metric: JSONObject, word: str) -> Any:
 
     ``word`` is ``target`` in the spec, and ``current`` in the status.
     """
-    resource = metric.get("resource") if metric.get("type") == "Resource" else None
-    value = resource.get(word) if isinstance(resource, dict) and resource.get("name") == "cpu" else None
-    return value.get("averageUtilization") if isinstance(value, dict) else None
+    is_cpu = metric.get("type") == "Resource" and value_at(metric, "resource", "name") == "cpu"
+    return value_at(metric, "resource", word, "averageUtilization") if is_cpu else None
 
 
 def _cpu_metric(word: str, value: JSONObject) -> JSONObject:
     return {"type": "Resource", "resource": {"name": "cpu", word: value}}
-
-
-def _objects(value: object) -> list[JSONObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _parts(obj: JSONObject) -> JSONObject:
@@ -90,11 +86,11 @@ def _parts(obj: JSONObject) -> JSONObject:
 
 def _to_v1(obj: JSONObject) -> JSONObject:
     parts, metadata = _parts(obj), dict(obj["metadata"])
-    metrics = _objects(parts["spec"].get("metrics"))
+    metrics = objects_at(parts, "spec", "metrics")
     if (cpu := next((one for one in metrics if _cpu(one, "target") is not None), None)) is not None:
         parts["spec"]["targetCPUUtilizationPercentage"] = _cpu(cpu, "target")
         parts["spec"]["metrics"] = [one for one in metrics if one is not cpu]
-    for metric in _objects(parts["status"].get("currentMetrics")):
+    for metric in objects_at(parts, "status", "currentMetrics"):
         if (used := _cpu(metric, "current")) is not None:
             parts["status"].setdefault("currentCPUUtilizationPercentage", used)
     texts = {}

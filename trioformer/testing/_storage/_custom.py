@@ -15,6 +15,7 @@ from ._definitions import deprecation_of
 from ._kinds import Kinds, ServedKind
 from ._schemas import parse_schema
 from ._storage import JSONObject
+from ._values import conditions_of
 
 
 def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObject]]:
@@ -39,7 +40,7 @@ def _versions_of(definition: JSONObject) -> Iterator[tuple[ResourceInfo, JSONObj
 
 def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
     """Serve exactly the versions of a kind that are marked as served in its definition."""
-    if not _is_established(definition.get("status") or {}):
+    if not _is_established(definition):
         return
     served = {info.version for info, version in _versions_of(definition) if version.get("served")}
     for known in kinds:
@@ -114,13 +115,12 @@ def changed_status(definition: JSONObject, status: JSONObject, *, is_written: bo
     stored = list(status.get("storedVersions") or ())
     used = [one.get("name", "") for one in spec.get("versions") or () if one.get("storage")]
     stored += [name for name in used if name not in stored]
-    accepted = {"acceptedNames": spec.get("names")} if _is_established(status) and not is_written else {}
+    accepted = {"acceptedNames": spec.get("names")} if _is_established({"status": status}) and not is_written else {}
     return {**status, **accepted, "storedVersions": stored}
 
 
-def _is_established(status: JSONObject) -> bool:
-    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or ()}
-    return conditions.get("Established") == "True"
+def _is_established(definition: JSONObject) -> bool:
+    return conditions_of(definition).get("Established") == "True"
 
 
 def _name_conflict(spec: JSONObject, others: Iterable[JSONObject]) -> tuple[str, str] | None:

@@ -3,7 +3,7 @@
 - The defaults that do not depend on other fields are in ``defaults.txt``, which ``models/_generate/defaults`` writes.
   Each line has a type, such as ``core_v1.Container``, and its defaults.  The path of a type in one kind, such as
   ``core_v1.Pod.spec``, replaces the line of the type there.
-- The functions in ``_default_rules.py`` set the others.
+- ``default_rules.txt`` and the functions in ``_default_rules.py`` set the others.
 - As in Go, empty optional fields are removed, absent fields without ``omitempty`` are set to their zero values,
   quantities have their canonical form, and times are in UTC.
 
@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, final
 
+import attrs
+
 from ...errors import DecodeError
 from ...models import Quantity
 from ...models._internal import WireType, decode, dumps
-from ._default_rules import RULES, WRONG_TYPE
+from ._default_rules import RULES, WRONG_TYPE, set_defaults
 from ._definitions import DEFINITIONS
 from ._go_times import utc_time
 from ._kinds import ServedKind
@@ -99,26 +101,24 @@ class _Child(NamedTuple):
 
 
 @final
+@attrs.define(eq=False)
 class _Plan:
     """The changes to an object of one type."""
 
-    __slots__ = ("_release", "_table", "amounts", "children", "copied", "defaults", "empties", "rules", "times")
-
-    def __init__(self, release: Release, table: Mapping[str, bytes]) -> None:
-        self._release = release
-        self._table = table
-        self.defaults: list[tuple[str, Any]] = []
-        """The values of members that are absent."""
-        self.copied: dict[str, Callable[[], Any]] = {}
-        """Functions that return the lists and objects for members that are absent."""
-        self.empties: set[str] = set()
-        """The members that are treated as absent if they are empty."""
-        self.amounts: list[str] = []
-        """The quantities, and the maps of quantities."""
-        self.children: dict[str, _Child] = {}
-        self.rules: list[Any] = []
-        self.times: list[tuple[str, bool]] = []
-        """The times, and whether they have microseconds."""
+    _release: Release
+    _table: Mapping[str, bytes]
+    defaults: list[tuple[str, Any]] = attrs.field(factory=list)
+    """The values of members that are absent."""
+    copied: dict[str, Callable[[], Any]] = attrs.field(factory=dict)
+    """Functions that return the lists and objects for members that are absent."""
+    empties: set[str] = attrs.field(factory=set)
+    """The members that are treated as absent if they are empty."""
+    amounts: list[str] = attrs.field(factory=list)
+    """The quantities, and the maps of quantities."""
+    children: dict[str, _Child] = attrs.field(factory=dict)
+    rules: list[Callable[[JSONObject], object]] = attrs.field(factory=list)
+    times: list[tuple[str, bool]] = attrs.field(factory=list)
+    """The times, and whether they have microseconds."""
 
     def add(self, type_: WireType, path: str) -> None:
         """Add the fields of a type."""
@@ -126,6 +126,9 @@ class _Plan:
         defaults = decode(self._table.get(path) or self._table.get(name) or b"{}")
         if name in RULES:
             self.rules.append(RULES[name])
+        conditional = self._release.table("default_rules.txt")
+        if line := conditional.get(path) or conditional.get(name):
+            self.rules.append(functools.partial(set_defaults, decode(line)))
         for field in type_.fields.values():
             if field.is_inline:
                 self.add(type_.type_of(field.element), path)
@@ -134,7 +137,8 @@ class _Plan:
             is_object = has_objects(field.element)
             if is_object:
                 # Most paths have no line of their own, so that their plans are shared.
-                own = where if any(line.startswith(where) for line in self._table if where) else ""
+                lines = (*self._table, *conditional) if where else ()
+                own = where if any(line.startswith(where) for line in lines) else ""
                 self.children[field.json] = _Child(field.shape, type_.type_of(field.element), own, self._release)
             if field.element.removeprefix("*") == "Q":
                 self.amounts.append(field.json)
@@ -197,31 +201,30 @@ def _canonical_amounts(value: Any) -> Any:
 def _canonical(amount: Any) -> Any:
     if isinstance(amount, bool) or not isinstance(amount, str | int | float):
         return amount
-    return _canonical_text(str(amount))
+    return canonical_amount(str(amount)) or str(amount)
 
 
 @functools.lru_cache(1_000)
-def _canonical_text(text: str) -> str:
+def canonical_amount(text: str) -> str | None:
+    """Return a quantity in its canonical form, or None for another string."""
     try:
         return Quantity(text).canonical.text
     except DecodeError:
-        return text
+        return None
 
 
 @functools.cache
 def _plan(release: Release, type_: WireType, path: str) -> _Plan:
+    """Return the changes to an object of a type, which may be at a path, or is a whole object with the type as path."""
     plan = _Plan(release, release.table("defaults.txt"))
     plan.add(type_, path)
+    if path == f"{type_.module}.{type_.name}":  # the registry has the rules for the metadata
+        for members in (plan.children, plan.copied):
+            members.pop("metadata", None)
+        plan.empties.discard("metadata")
     plan.fill_copied()
     return plan
 
 
-@functools.cache
 def _root_plan(release: Release, type_: WireType) -> _Plan:
-    plan = _Plan(release, release.table("defaults.txt"))
-    plan.add(type_, f"{type_.module}.{type_.name}")
-    plan.children.pop("metadata", None)  # the registry has its rules
-    plan.copied.pop("metadata", None)
-    plan.empties.discard("metadata")
-    plan.fill_copied()
-    return plan
+    return _plan(release, type_, f"{type_.module}.{type_.name}")

@@ -19,6 +19,7 @@ from ._metadata import json_equal
 from ._object_meta import dns_1035_problems, subdomain_problems
 from ._schema_formats import text_format
 from ._storage import JSONObject
+from ._values import value_at
 
 Causes: TypeAlias = Iterator[JSONObject]
 
@@ -27,7 +28,6 @@ _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _NAMES: Final = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
 _LONGEST_WARNING: Final = 256
-_IMMUTABLE: Final = "field is immutable"
 _APPROVAL: Final = "api-approved.kubernetes.io"
 _MOST_SELECTABLE: Final = 8
 
@@ -47,7 +47,7 @@ def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JS
     """Validate a definition whose types are checked and whose defaults are set, and return the causes of all errors."""
     spec, metadata = definition["spec"], definition["metadata"]
     causes = []
-    if old is None and metadata.get("name") != f"{_name(spec, 'plural')}.{spec.get('group') or ''}":
+    if old is None and metadata.get("name") != f"{value_at(spec, 'names', 'plural') or ''}.{spec.get('group') or ''}":
         problem = 'must be spec.names.plural+"."+spec.group'
         causes.append(invalid_value("metadata.name", metadata.get("name") or "", problem))
     causes += _spec_causes(spec)
@@ -66,11 +66,6 @@ def definition_causes(definition: JSONObject, old: JSONObject | None) -> list[JS
     return causes
 
 
-def _name(spec: JSONObject, name: str) -> str:
-    text: str = (spec.get("names") or {}).get(name) or ""
-    return text
-
-
 def _spec_causes(spec: JSONObject) -> Causes:
     group, versions = spec.get("group") or "", spec.get("versions") or []
     if not group:
@@ -87,24 +82,28 @@ def _spec_causes(spec: JSONObject) -> Causes:
     for i, version in enumerate(versions):
         if _schema_of(version) is None:
             yield required(f"spec.versions[{i}].schema.openAPIV3Schema")
+    shared = [part for part in _PARTS if versions and _is_shared(versions, part)]
     for i, version in enumerate(versions):
         yield from _version_causes(version, i)
-        yield from _parts_causes(version, i, versions)
+        for part in _PARTS:
+            if part not in shared:
+                yield from _part_causes(version, part, f"spec.versions[{i}].{part}")
     if len({version.get("name") for version in versions}) < len(versions):
         yield invalid_value("spec.versions", versions, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         problem = "must have exactly one version marked as storage version"
         yield invalid_value("spec.versions", spec.get("versions"), problem)
     for name in ("plural", "singular", "kind", "listKind"):
-        if not _name(spec, name):
+        if not value_at(spec, "names", name):
             yield required(f"spec.names.{name}")
     yield from _names_causes(spec.get("names") or {})
-    yield from _shared_causes(versions)
+    for part in shared:
+        yield from _part_causes(versions[0], part, f"spec.{_AT_TOP.get(part, part)}")
     yield from _conversion_causes(spec.get("conversion") or {})
 
 
 def _schema_of(version: JSONObject) -> Any:
-    return (version.get("schema") or {}).get("openAPIV3Schema")
+    return value_at(version, "schema", "openAPIV3Schema")
 
 
 def _version_causes(version: JSONObject, index: int) -> Causes:
@@ -141,18 +140,6 @@ _AT_TOP: Final = {"schema": "validation"}
 def _is_shared(versions: list[JSONObject], part: str) -> bool:
     first = versions[0].get(part)
     return bool(first) and all(json_equal(first, version.get(part)) for version in versions)
-
-
-def _parts_causes(version: JSONObject, index: int, versions: list[JSONObject]) -> Causes:
-    for part in _PARTS:
-        if not _is_shared(versions, part):
-            yield from _part_causes(version, part, f"spec.versions[{index}].{part}")
-
-
-def _shared_causes(versions: list[JSONObject]) -> Causes:
-    for part in _PARTS:
-        if versions and _is_shared(versions, part):
-            yield from _part_causes(versions[0], part, f"spec.{_AT_TOP.get(part, part)}")
 
 
 def _part_causes(version: JSONObject, part: str, path: str) -> Causes:
@@ -279,15 +266,10 @@ def _conversion_causes(conversion: JSONObject) -> Causes:
 
 
 def _change_causes(spec: JSONObject, old: JSONObject) -> Causes:
-    before, after = old.get("names") or {}, spec.get("names") or {}
-    for path, new_value, old_value in (
-        ("spec.scope", spec.get("scope"), old.get("scope")),
-        ("spec.names.kind", after.get("kind"), before.get("kind")),
-        ("spec.group", spec.get("group"), old.get("group")),
-        ("spec.names.plural", after.get("plural"), before.get("plural")),
-    ):
-        if new_value != old_value:
-            yield invalid_value(path, new_value, _IMMUTABLE)
+    for path in ("scope", "names.kind", "group", "names.plural"):
+        after, before = (value_at(one, *path.split(".")) for one in (spec, old))
+        if after != before:
+            yield invalid_value(f"spec.{path}", after, "field is immutable")
 
 
 def _stored_causes(spec: JSONObject, stored: Iterable[str]) -> Causes:
@@ -349,19 +331,15 @@ def deprecation_of(spec: JSONObject, version: JSONObject) -> str:
         text: str = version["deprecationWarning"]
         return text
     group, kind = spec.get("group"), spec["names"]["kind"]
-    newer = [
-        one["name"]
-        for one in spec["versions"]
-        if one.get("served") and not one.get("deprecated") and _order(one["name"]) > _order(version["name"])
-    ]
-    use = f"; use {group}/{max(newer, key=_order)} {kind}" if newer else ""
+    usable = (one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated"))
+    newest = max(usable, key=version_order, default="")
+    use = f"; use {group}/{newest} {kind}" if version_order(newest) > version_order(version["name"]) else ""
     return f"{group}/{version['name']} {kind} is deprecated{use}"
 
 
-def _order(name: str) -> tuple[int, int, int, str]:
+def version_order(name: str) -> tuple[int, int, int]:
     """Return a sort key that orders the versions of a kind: v1alpha1, v1beta1, v1beta2, v1, v2."""
     head, _, tail = name.removeprefix("v").partition("alpha" if "alpha" in name else "beta")
-    if not name.startswith("v") or not head.isdecimal() or (tail and not tail.isdecimal()):
-        return (0, 0, 0, name)
-    stage = 1 if "alpha" in name else 2 if "beta" in name else 3
-    return (stage, int(head), int(tail or 0), "")
+    if not name.startswith("v") or not head.isdecimal():
+        return (0, 0, 0)
+    return (1 if "alpha" in name else 2 if "beta" in name else 3, int(head), int(tail) if tail.isdecimal() else 0)

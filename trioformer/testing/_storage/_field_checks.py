@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
 import attrs
@@ -25,16 +25,12 @@ from ._field_errors import invalid_value, json_text, shown
 from ._field_types import builtin_type
 from ._go_formats import go_text
 from ._kinds import ServedKind
-from ._schemas import META_FIELDS, Schema, drop_nulls, embedded_objects, prune, set_defaults
+from ._schemas import META_FIELDS, OnUnknown, Schema, drop_nulls, embedded_objects, prune, set_defaults
 from ._status import APIStatusError, bad_request, invalid
 from ._storage import JSONObject
 
 _OPERATION: Final = frozenset({"op", "path", "from", "value"})
 _MOST_PROBLEMS: Final = 100
-
-
-def _ignore(_: str) -> None:
-    pass
 
 
 @final
@@ -134,7 +130,7 @@ def decode_fields(
         raise invalid("", "", "", [invalid_value("patch", patched, problem)])
     is_strict_patch = check is not None and check.verb == "patch" and check.directive == "Strict"
     original = json.loads(dumps(obj)) if is_strict_patch else None
-    on_unknown = check.on_unknown if check is not None else _ignore
+    on_unknown: OnUnknown = check.on_unknown if check is not None else lambda _: None
     if served.wire_type is not None and strange:
         _go_types.remove_unknown(obj, served.wire_type, "", on_unknown)
     metadata = _go_types.metadata_of(obj)
@@ -230,7 +226,7 @@ def _encode_texts(secret: JSONObject) -> None:
 
 
 def _decode_custom(
-    served: ServedKind, obj: JSONObject, schema: Schema, on_unknown: Callable[[str], None], *, keeps_nulls: bool
+    served: ServedKind, obj: JSONObject, schema: Schema, on_unknown: OnUnknown, *, keeps_nulls: bool
 ) -> None:
     unknown: list[str] = []
     meta = {name: obj[name] for name in META_FIELDS if name in obj}

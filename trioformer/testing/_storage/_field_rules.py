@@ -7,7 +7,6 @@ such as ``core_v1.Container``.  Its members are the fields in the order in which
 from __future__ import annotations
 
 import functools
-import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -20,22 +19,13 @@ from ._definitions import DEFINITIONS
 from ._field_errors import duplicate, invalid_value, not_supported, required
 from ._kind_rules import CHECKS, Check
 from ._kinds import ServedKind
-from ._object_meta import NameRule, dns_1035_problems, key_problems, label_problems, subdomain_problems, value_problems
+from ._object_meta import NameRule, address_problems, format_problems, key_problems, label_problems, value_problems
 from ._release import Release
 from ._storage import JSONObject
 
 _UNKNOWN: Final = (DEFINITIONS, "apiservices.apiregistration.k8s.io", "namespaces")
 _SKIPPED: Final = ("metadata", "status")
 _LONGEST_PORT_NAME: Final = 15
-_LONGEST_NAME: Final = 253
-_CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
-
-
-def _address_problems(text: str) -> Iterator[str]:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        yield "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 
 
 def _port_problems(text: str) -> Iterator[str]:
@@ -52,12 +42,7 @@ def _port_problems(text: str) -> Iterator[str]:
 
 
 def _config_key_problems(text: str) -> Iterator[str]:
-    if len(text) > _LONGEST_NAME:
-        yield f"must be no more than {_LONGEST_NAME} characters"
-    if not re.fullmatch(_CONFIG_KEY, text):
-        characters = "alphanumeric characters, '-', '_' or '.'"
-        example = "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is"
-        yield f"a valid config key must consist of {characters} {example} '{_CONFIG_KEY}')"
+    yield from format_problems("config", text)
     if text in (".", ".."):
         yield f"must not be '{text}'"
     elif text.startswith(".."):
@@ -66,10 +51,10 @@ def _config_key_problems(text: str) -> Iterator[str]:
 
 TEXTS: Final[Mapping[str, NameRule]] = {
     "label": label_problems,
-    "subdomain": subdomain_problems,
-    "dns1035": dns_1035_problems,
+    "subdomain": functools.partial(format_problems, "subdomain"),
+    "dns1035": functools.partial(format_problems, "dns1035"),
     "key": lambda text: iter(key_problems(text)),
-    "address": _address_problems,
+    "address": functools.partial(address_problems, is_name=False),
     "port": _port_problems,
     "config": _config_key_problems,
 }
@@ -108,15 +93,15 @@ class _Field:
             if self.required is not None:
                 causes.append(required(path, self.required))
             elif self.absent or (value == "" and self.empty):
-                missing = 0 if self.range else ""
-                causes.append(self._not_in_range(path, 0) if missing == 0 else not_supported(path, "", self.enum))
+                unset = invalid_value(path, 0, self.detail) if self.range else not_supported(path, "", self.enum)
+                causes.append(unset)
             return
         if self.enum:
             causes += [not_supported(path, one, self.enum) for one in _items(value) if one not in self.enum]
         if self.text is not None:
             causes += [invalid_value(path, value, problem) for problem in self.text(value)]
         if self.range and self._is_outside(value):
-            causes.append(self._not_in_range(path, value))
+            causes.append(invalid_value(path, value, self.detail))
         if self.keys is not None:
             causes += [invalid_value(f"{path}[{key}]", key, one) for key in value for one in self.keys(key)]
         if self.labels:
@@ -134,9 +119,6 @@ class _Field:
             return False
         low, high = self.range or (None, None)
         return bool((low is not None and value < low) or (high is not None and value > high))
-
-    def _not_in_range(self, path: str, value: object) -> JSONObject:
-        return invalid_value(path, value, self.detail)
 
 
 def _items(value: Any) -> list[Any]:

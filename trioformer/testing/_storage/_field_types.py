@@ -20,7 +20,7 @@ Source: kube-openapi ``pkg/schemaconv``, structured-merge-diff ``schema/elements
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
@@ -135,17 +135,11 @@ def _just(given: FieldType) -> Callable[[], FieldType]:
     return lambda: given
 
 
-def _untyped_atomic() -> FieldType:
-    return UNTYPED
-
-
-def _deduced() -> FieldType:
-    return DEDUCED
-
-
-UNTYPED: Final = FieldType("untyped", ListType(_untyped_atomic), MapType({}, _untyped_atomic, is_atomic=True))
+UNTYPED: Final[FieldType] = FieldType(
+    "untyped", ListType(lambda: UNTYPED), MapType({}, lambda: UNTYPED, is_atomic=True)
+)
 """Any value, which is replaced as a whole."""
-DEDUCED: Final = FieldType("untyped", ListType(_untyped_atomic), MapType({}, _deduced))
+DEDUCED: Final[FieldType] = FieldType("untyped", ListType(lambda: UNTYPED), MapType({}, lambda: DEDUCED))
 """Any value. Objects are merged by field, and lists are replaced."""
 _CODES: Final[Mapping[str, FieldType]] = {
     "s": FieldType("string"),
@@ -180,15 +174,11 @@ def named_type(release: Release, name: str) -> FieldType:
     parts = {field: code.partition("=") for field, code in table["types"][name].items()}
     defaults = {field: decode(default.encode()) for field, (_, _, default) in parts.items() if default}
     fields = {
-        field: Field(_lazily(release, code), default=defaults.get(field, MISSING))
+        field: Field(partial(coded_type, release, code), default=defaults.get(field, MISSING))
         for field, (code, _, _) in parts.items()
     }
     implied = {field: default for field, default in defaults.items() if default in (None, {})}
     return FieldType(map=MapType(fields, None, is_atomic=name in table["atomic"], implied=implied))
-
-
-def _lazily(release: Release, code: str) -> Callable[[], FieldType]:
-    return lambda: coded_type(release, code)
 
 
 @cache
@@ -202,9 +192,11 @@ def coded_type(release: Release, code: str) -> FieldType:
         patch = patch if divider else keys
         names = () if keys in ("", "*") else tuple(keys.split(","))
         patch_key = "" if patch == "*" else patch.partition(",")[0] or None
-        return FieldType(items=ListType(_lazily(release, item), is_atomic=not keys, keys=names, patch_key=patch_key))
+        return FieldType(
+            items=ListType(partial(coded_type, release, item), is_atomic=not keys, keys=names, patch_key=patch_key)
+        )
     if code.startswith("{}"):
-        return FieldType(map=MapType({}, _lazily(release, code[2:])))
+        return FieldType(map=MapType({}, partial(coded_type, release, code[2:])))
     if code.startswith("!"):
         struct = coded_type(release, code[1:]).map
         assert struct is not None
@@ -260,11 +252,11 @@ def _map_type(schema: Mapping[str, Any], preserves: bool, is_object: bool) -> Ma
     }
     if is_object or schema.get("x-kubernetes-embedded-resource") is True:
         fields |= {name: Field(_just(_CODES["s"])) for name in ("apiVersion", "kind")}
-        fields["metadata"] = Field(_lazily(INSTALLED, OBJECT_META))  # the same in each release
+        fields["metadata"] = Field(partial(coded_type, INSTALLED, OBJECT_META))  # the same in each release
     additional = schema.get("additionalProperties")
     element: Callable[[], FieldType] | None = None
     if isinstance(additional, dict):
         element = _just(_schema_type(additional, preserves=preserves))
     elif additional is True or (additional is None and (preserves or not fields)):
-        element = _deduced
+        element = _just(DEDUCED)
     return MapType(fields, element, is_atomic=schema.get("x-kubernetes-map-type") == "atomic")

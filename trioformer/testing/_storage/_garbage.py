@@ -87,14 +87,9 @@ class _Node:
 
 def _node_of(resource: str, stored: Stored) -> _Node:
     metadata: JSONObject = decode(_metadata_of(b"{" + stored.body)[0])
-    return _Node(
-        resource,
-        stored.key,
-        metadata["uid"],
-        tuple(metadata.get("ownerReferences") or ()),
-        is_deleted=bool(metadata.get("deletionTimestamp")),
-        finalizers=frozenset(metadata.get("finalizers") or ()),
-    )
+    owners, finalizers = tuple(metadata.get("ownerReferences") or ()), frozenset(metadata.get("finalizers") or ())
+    is_deleted = bool(metadata.get("deletionTimestamp"))
+    return _Node(resource, stored.key, metadata["uid"], owners, is_deleted, finalizers)
 
 
 @final

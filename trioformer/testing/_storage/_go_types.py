@@ -16,10 +16,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, final
 
-from ...errors import DecodeError
-from ...models import Quantity
 from ...models._internal import WireType, builtin_resources, find_wire_type
-from ._defaults import ZEROS, has_objects
+from ._defaults import ZEROS, canonical_amount, has_objects
 from ._field_errors import number_text
 from ._go_times import time_problem, utc_time
 from ._kinds import SCALE
@@ -92,16 +90,9 @@ class _Field:
             return not -self.limit <= item < self.limit
         if self.kind in ("T", "U"):
             return bool(time_problem(item, self.kind))
-        return (self.kind == "Q" and not _is_quantity(item)) or (self.kind == "y" and not _is_base64(item))
-
-
-@functools.lru_cache(1_000)
-def _is_quantity(amount: str | float) -> bool:
-    try:
-        _ = Quantity(str(amount)).canonical
-    except DecodeError:
-        return False
-    return True
+        if self.kind == "Q":
+            return canonical_amount(str(item)) is None
+        return self.kind == "y" and not _is_base64(item)
 
 
 def _is_base64(text: str) -> bool:

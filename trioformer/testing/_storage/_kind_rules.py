@@ -1,5 +1,9 @@
 """The rules for built-in objects that depend on several fields or on the state before an update.
 
+The table ``fixed_fields.txt`` has a line for each resource with fields that do not change: ``fixed`` are their paths,
+or ``free`` are the other fields of the spec, and ``problem`` is the one with a change.  The table
+``secret_types.txt`` has the keys that the data of a Secret of a type must have.
+
 Source: kubernetes ``pkg/apis/*/validation/validation.go``.
 """
 
@@ -8,18 +12,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from ...errors import SelectorError
 from ...models import Quantity
-from ...models._internal import dumps
+from ...models._internal import decode, dumps
 from ._default_rules import WRONG_TYPE
 from ._field_errors import Verbatim, duplicate, forbidden, invalid_value, not_supported, required, shown
 from ._kinds import ServedKind
 from ._metadata import json_equal
+from ._release import INSTALLED
 from ._selection import selector_in
 from ._status import cause
 from ._storage import JSONObject
+from ._values import value_at
 
 NODE_PORTS: Final = range(30_000, 32_768)
 """The ports that kube-apiserver allocates by default."""
@@ -50,10 +56,6 @@ def _pod_spec(spec: JSONObject, path: str, more_volumes: tuple[str, ...] = ()) -
                 if Quantity(requests[name]) > Quantity(limits[name]):
                     problem = f"must be less than or equal to {name} limit of {limits[name]}"
                     yield invalid_value(f"{where}.resources.requests", requests[name], problem)
-
-
-def _pod(pod: JSONObject, path: str) -> Iterator[JSONObject]:
-    return _pod_spec(pod["spec"], "spec")
 
 
 def _variable(variable: JSONObject, path: str) -> Iterator[JSONObject]:
@@ -213,21 +215,14 @@ def _service_type(spec: JSONObject, path: str) -> Iterator[JSONObject]:
         seen.add(key)
 
 
-_SECRETS: Final = {
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
-    "kubernetes.io/dockercfg": (".dockercfg",),
-    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
-    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/basic-auth": ("username", "password"),
-}
-"""The keys that the data of a Secret of a type must have."""
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
 
 
 def _secret(secret: JSONObject, path: str) -> Iterator[JSONObject]:
     data, kind = secret.get("data") or {}, secret.get("type")
-    missing = [key for key in _SECRETS.get(kind or "", ()) if key not in data]
-    if kind == "kubernetes.io/basic-auth" and len(missing) < len(_SECRETS[kind]):
+    keys = INSTALLED.table("secret_types.txt").get(kind or "", b"").decode().split()
+    missing = [key for key in keys if key not in data]
+    if kind == "kubernetes.io/basic-auth" and len(missing) < len(keys):
         missing = []
     yield from (required(f"data[{key}]") for key in missing)
     if kind == "kubernetes.io/service-account-token" and _ACCOUNT not in (secret["metadata"].get("annotations") or {}):
@@ -253,7 +248,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "batch_v1.JobSpec.template": _job_template,
     "core_v1.ConfigMap.data": _config_map,
     "core_v1.EnvVar.valueFrom": _variable,
-    "core_v1.Pod.spec": _pod,
+    "core_v1.Pod.spec": lambda pod, path: _pod_spec(pod["spec"], "spec"),
     "core_v1.Secret.data": _secret,
     "core_v1.ServiceSpec.ports": _service_ports,
     "core_v1.ServiceSpec.type": _service_type,
@@ -266,41 +261,6 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 # --- updates ----------------------------------------------------------------------------------------------------------
 
-_FIXED: Final[Mapping[str, tuple[str, ...]]] = {
-    "daemonsets.apps": ("spec.selector",),
-    "deployments.apps": ("spec.selector",),
-    "endpointslices.discovery.k8s.io": ("addressType",),
-    "ingressclasses.networking.k8s.io": ("spec.controller",),
-    "jobs.batch": ("spec.completions", "spec.selector", "spec.template", "spec.completionMode", "spec.podFailurePolicy",
-                   "spec.backoffLimitPerIndex", "spec.managedBy", "spec.successPolicy"),
-    "replicasets.apps": ("spec.selector",),
-    "runtimeclasses.node.k8s.io": ("handler",),
-    "secrets": ("type",),
-    "storageclasses.storage.k8s.io": ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
-}  # fmt: skip
-"""The fields that do not change after the creation of an object."""
-_OTHERS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
-    "statefulsets.apps": (
-        ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
-         "persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
-        ("updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy',"
-        " 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"),
-    ),
-    "persistentvolumeclaims": (
-        ("resources", "volumeAttributesClassName", "volumeName", "storageClassName"),
-        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
-    ),
-    "pods": (
-        ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates", "nodeSelector",
-         "affinity", "ephemeralContainers"),
-        ("pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-        "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-        "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"),
-    ),
-}  # fmt: skip
-"""The fields of a spec that may change, and the problem with a change of another field."""
-
-
 _ROLE: Final = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
 
 
@@ -308,16 +268,17 @@ def change_causes(served: ServedKind, obj: JSONObject, old: JSONObject) -> list[
     """Return the causes of the errors of an update of a built-in object whose fields are validated."""
     causes: list[JSONObject] = []
     with suppress(*WRONG_TYPE):
-        causes += _changes(served.resource, obj, old)
+        causes += _changes(served, obj, old)
     return causes
 
 
-def _changes(resource: str, obj: JSONObject, old: JSONObject) -> Iterator[JSONObject]:
-    for path in _FIXED.get(resource, ()):
-        new, was = _at(obj, path), _at(old, path)
-        if not _equal(new, was):
+def _changes(served: ServedKind, obj: JSONObject, old: JSONObject) -> Iterator[JSONObject]:
+    resource, fields = served.resource, decode(served.release.table("fixed_fields.txt").get(served.resource, b"{}"))
+    for path in fields.get("fixed", ()):
+        new, was = (value_at(one, *path.split(".")) or None for one in (obj, old))
+        if not json_equal(new, was):
             yield invalid_value(path, new, "field is immutable")
-    if resource.endswith("rolebindings.rbac.authorization.k8s.io") and not _equal(obj["roleRef"], old["roleRef"]):
+    if resource.endswith("rolebindings.rbac.authorization.k8s.io") and not json_equal(obj["roleRef"], old["roleRef"]):
         role = {go: obj["roleRef"].get(name, "") for go, name in _ROLE.items()}
         yield invalid_value("roleRef", Verbatim(dumps(role).decode()), "cannot change roleRef")
     if resource == "services" and "ExternalName" not in (obj["spec"]["type"], old["spec"]["type"]):
@@ -326,7 +287,7 @@ def _changes(resource: str, obj: JSONObject, old: JSONObject) -> Iterator[JSONOb
             yield invalid_value("spec.clusterIPs[0]", addresses, "may not change once set")
     if resource == "priorityclasses.scheduling.k8s.io" and obj.get("value") != old.get("value"):
         yield forbidden("value", "may not be changed in an update.")
-    if resource not in _OTHERS:
+    if "free" not in fields:
         return
     new, was = dict(obj["spec"]), dict(old["spec"])
     if resource == "pods":
@@ -339,23 +300,8 @@ def _changes(resource: str, obj: JSONObject, old: JSONObject) -> Iterator[JSONOb
         kept = [{**one, "tolerationSeconds": 0} for one in new.get("tolerations") or ()]
         if any({**one, "tolerationSeconds": 0} not in kept for one in was.get("tolerations") or ()):
             yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
-    free, problem = _OTHERS[resource]
-    if not _equal(*({name: one for name, one in spec.items() if name not in free} for spec in (new, was))):
-        yield forbidden("spec", problem)
-
-
-def _at(obj: JSONObject, path: str) -> Any:
-    for name in path.split("."):
-        obj = obj.get(name) or {}
-    return obj or None
-
-
-def _equal(new: Any, old: Any) -> bool:
-    """Return whether two values are equal if empty values are the same as absent ones."""
-    if isinstance(new, dict) and isinstance(old, dict):
-        return all(_equal(new.get(name), old.get(name)) for name in new.keys() | old.keys())
-    if not new and not old:
-        return True
-    if isinstance(new, list) and isinstance(old, list):
-        return len(new) == len(old) and all(map(_equal, new, old))
-    return json_equal(new, old)
+    for name in fields["free"]:
+        new.pop(name, None)
+        was.pop(name, None)
+    if not json_equal(new, was):
+        yield forbidden("spec", fields["problem"])

@@ -14,49 +14,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ...models._internal import dumps
+from ...models._internal import decode, dumps
 from ._field_errors import Verbatim, invalid_value, required, too_long
 from ._kinds import ServedKind
+from ._release import INSTALLED
 from ._storage import JSONObject
 
-_MAX_NAME: Final = 253
-_MAX_LABEL: Final = 63
 _MAX_ANNOTATIONS: Final = 256 * 1024
 """The maximum total size of the keys and values of an object's annotations, in bytes."""
-
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_DNS_1035 = r"[a-z]([-a-z0-9]*[a-z0-9])?"
-_KEY = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_VALUE = rf"({_KEY})?"
-
-_ALPHANUMERIC = "must start and end with an alphanumeric character"
-_LABEL_PROBLEM = (
-    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ALPHANUMERIC}"
-    f" (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-)
-_SUBDOMAIN_PROBLEM = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and"
-    f" {_ALPHANUMERIC} (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
-_DNS_1035_PROBLEM = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character,"
-    " and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is"
-    f" '{_DNS_1035}')"
-)
-_KEY_PROBLEM = (
-    f"must consist of alphanumeric characters, '-', '_' or '.', and {_ALPHANUMERIC}"
-    f" (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_KEY}')"
-)
-_VALUE_PROBLEM = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and"
-    f" {_ALPHANUMERIC} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '{_VALUE}')"
-)
-_IS_LABEL = re.compile(_LABEL).fullmatch
-_IS_SUBDOMAIN = re.compile(_SUBDOMAIN).fullmatch
-_IS_DNS_1035 = re.compile(_DNS_1035).fullmatch
-_IS_KEY = re.compile(_KEY).fullmatch
-_IS_VALUE = re.compile(_VALUE).fullmatch
 
 STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
@@ -64,35 +29,34 @@ NameRule = Callable[[str], Iterator[str]]
 """A function that yields the reasons why a name is not valid."""
 
 
-def _too_long(limit: int, unit: str = "characters") -> str:
-    return f"must be no more than {limit} {unit}"
+@functools.cache
+def _format(name: str) -> tuple[Callable[[str], object], int, str]:
+    """Return the pattern, the longest length and the problem of a format in ``formats.txt``."""
+    found = decode(INSTALLED.table("formats.txt")[name])
+    problem = found["problem"].replace("<pattern>", found["pattern"])
+    return re.compile(found["pattern"]).fullmatch, found["longest"], problem
 
 
-def subdomain_problems(text: str, *, unit: str = "characters") -> Iterator[str]:
-    """Yield the reasons why a string is not a DNS subdomain (RFC 1123).
+def format_problems(name: str, text: str, *, unit: str = "characters") -> Iterator[str]:
+    """Yield the reasons why a string does not have a format.  The length in the message has the unit."""
+    matches, longest, problem = _format(name)
+    if len(text) > longest:
+        yield f"must be no more than {longest} {unit}"
+    if not matches(text):
+        yield problem
 
-    ``unit`` is the unit of the length in the error message.
-    """
-    if len(text) > _MAX_NAME:
-        yield _too_long(_MAX_NAME, unit)
-    if not _IS_SUBDOMAIN(text):
-        yield _SUBDOMAIN_PROBLEM
+
+subdomain_problems: Final[NameRule] = functools.partial(format_problems, "subdomain")
+"""The rule for DNS subdomains (RFC 1123)."""
+dns_1035_problems: Final[NameRule] = functools.partial(format_problems, "dns1035")
+"""The rule for DNS labels (RFC 1035)."""
 
 
 def label_problems(text: str) -> Iterator[str]:
     """Yield the reasons why a string is not a DNS label (RFC 1123)."""
-    if len(text) > _MAX_LABEL:
-        yield _too_long(_MAX_LABEL)
-    if not _IS_LABEL(text):
-        yield "must not contain dots" if _IS_SUBDOMAIN(text) else _LABEL_PROBLEM
-
-
-def dns_1035_problems(text: str) -> Iterator[str]:
-    """Yield the reasons why a string is not a DNS label (RFC 1035)."""
-    if len(text) > _MAX_LABEL:
-        yield _too_long(_MAX_LABEL)
-    if not _IS_DNS_1035(text):
-        yield _DNS_1035_PROBLEM
+    for problem in format_problems("label", text):
+        has_dots = problem == _format("label")[2] and _format("subdomain")[0](text)
+        yield "must not contain dots" if has_dots else problem
 
 
 def segment_problems(name: str) -> Iterator[str]:
@@ -103,19 +67,20 @@ def segment_problems(name: str) -> Iterator[str]:
     yield from (f"may not contain '{character}'" for character in "/%" if character in name)
 
 
-def _address_problems(name: str) -> Iterator[str]:
+def address_problems(text: str, *, is_name: bool = True) -> Iterator[str]:
+    """Yield the reasons why a string is not an IP address, which must be in canonical form in a name."""
     try:
-        address = ipaddress.ip_address(name)
+        address = ipaddress.ip_address(text)
     except ValueError:
         yield "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
     else:
-        if str(address) != name:
+        if is_name and str(address) != text:
             yield f'must be in canonical form ("{address}")'
 
 
 _NAME_RULES: Mapping[str, NameRule] = {
     "certificatesigningrequests.certificates.k8s.io": segment_problems,
-    "ipaddresses.networking.k8s.io": _address_problems,
+    "ipaddresses.networking.k8s.io": address_problems,
     "namespaces": label_problems,
     "services": label_problems,
     "statefulsets.apps": label_problems,
@@ -155,25 +120,21 @@ def _key_problems(key: str) -> Iterator[str]:
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         prefix_problem = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        yield f"a valid label key {_KEY_PROBLEM} {prefix_problem}"
+        yield f"a valid label key {_format('key')[2]} {prefix_problem}"
         return
     if slash and not prefix:
         yield "prefix part must be non-empty"
     elif prefix:
-        yield from (f"prefix part {problem}" for problem in subdomain_problems(prefix, unit="bytes"))
+        yield from (f"prefix part {problem}" for problem in format_problems("subdomain", prefix, unit="bytes"))
     if not name:
         yield "name part must be non-empty"
-    elif len(name) > _MAX_LABEL:
-        yield f"name part {_too_long(_MAX_LABEL, 'bytes')}"
-    if not _IS_KEY(name):
-        yield f"name part {_KEY_PROBLEM}"
+    yield from (f"name part {problem}" for problem in format_problems("key", name, unit="bytes"))
 
 
 @functools.lru_cache(4_096)
 def value_problems(value: str) -> tuple[str, ...]:
     """Return the reasons why a string is not a valid label value."""
-    problems = (_too_long(_MAX_LABEL, "bytes"),) if len(value) > _MAX_LABEL else ()
-    return problems if _IS_VALUE(value) else (*problems, _VALUE_PROBLEM)
+    return tuple(format_problems("value", value, unit="bytes"))
 
 
 def metadata_causes(metadata: Mapping[str, Any], path: str = "metadata") -> list[JSONObject]:

@@ -7,25 +7,21 @@ Source: kubernetes ``pkg/registry/core/pod/strategy.go``, ``pkg/apis/core/valida
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from ._field_errors import duplicate, forbidden, required
 from ._kinds import ServedKind
 from ._metadata import json_equal, ordered
 from ._status import invalid
 from ._storage import JSONObject
+from ._values import objects_at
 
 Part: TypeAlias = Literal["main", "status", "whole", "approval", "binding", "ephemeralcontainers", "finalize", "resize"]
 """The part of an object that a write may change.  It is everything except the status, only the status, both (in the
 direct API of :class:`APIServer`, or to bind a pod), or the fields of the subresource with this name."""
 
-PARTS: Final[Mapping[str, Part]] = {
-    "status": "status",
-    "approval": "approval",
-    "ephemeralcontainers": "ephemeralcontainers",
-    "finalize": "finalize",
-    "resize": "resize",
-}
+_SUBRESOURCES: Final[tuple[Part, ...]] = ("status", "approval", "ephemeralcontainers", "finalize", "resize")
+PARTS: Final[Mapping[str, Part]] = {part: part for part in _SUBRESOURCES}
 """The parts that are subresources, by their name."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
@@ -60,14 +56,13 @@ def changed_part(part: Part, served: ServedKind, name: str, old: JSONObject, new
             spec = dict(old["spec"])
             for field in ("containers", "initContainers"):
                 if field in spec:
-                    spec[field] = _resized(spec[field], (new.get("spec") or {}).get(field))
+                    spec[field] = _resized(_items(spec, field), _items(new.get("spec"), field))
             return {**kept, "spec": spec}
 
 
-def _items(value: object) -> list[JSONObject]:
+def _items(obj: object, field: str) -> list[JSONObject]:
     """Return the objects in a list.  Objects whose name is not a string, which Go clients never send, are skipped."""
-    items = value if isinstance(value, list) else []
-    return [one for one in items if isinstance(one, dict) and isinstance(one.get("name"), str | None)]
+    return [one for one in objects_at(obj, field) if isinstance(one.get("name"), str | None)]
 
 
 def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, new: JSONObject) -> JSONObject:
@@ -75,9 +70,9 @@ def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, n
 
     Existing ephemeral containers may not be changed or removed.
     """
-    before = {one.get("name"): one for one in _items(old.get("ephemeralContainers"))}
-    after = _items(new.get("ephemeralContainers"))
-    taken = {one.get("name") for field in ("containers", "initContainers") for one in _items(old.get(field))}
+    before = {one.get("name"): one for one in _items(old, "ephemeralContainers")}
+    after = _items(new, "ephemeralContainers")
+    taken = {one.get("name") for field in ("containers", "initContainers") for one in _items(old, field)}
     causes = []
     for index, one in enumerate(after):
         where = f"{_EPHEMERAL}[{index}]"
@@ -100,11 +95,12 @@ def _with_ephemeral_containers(served: ServedKind, name: str, old: JSONObject, n
     return {**old, "ephemeralContainers": after} if after else old
 
 
-def _resized(old: Any, new: Any) -> Any:
+def _resized(old: list[JSONObject], new: list[JSONObject]) -> list[JSONObject]:
     """Return the old containers with the resources of the new containers with the same names."""
-    wanted: dict[object, JSONObject] = {one.get("name"): one for one in _items(new)}
-    resized: list[JSONObject] = []
-    for one in _items(old):
-        found = wanted.get(one.get("name")) or one
-        resized.append({**one, **{key: found[key] for key in ("resources", "resizePolicy") if key in found}})
+    wanted: dict[str | None, JSONObject] = {one.get("name"): one for one in new}
+    resized = []
+    for one in old:
+        found = wanted.get(one.get("name"), one)
+        kept: JSONObject = {key: found[key] for key in ("resources", "resizePolicy") if key in found}
+        resized.append({**one, **kept})
     return resized

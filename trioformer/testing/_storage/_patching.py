@@ -137,7 +137,8 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
                 counts = count_values(source)
                 values += counts[0]
                 containers += counts[1]
-                _check_copied(copied, values, containers)
+                if copied > MAX_COPIED or has_too_many_values(values, containers):
+                    raise ValueError(f"the patch copies more than {MAX_COPIED} bytes, or too many values")  # noqa: TRY301
                 document = _put(document, _pointer(operation["path"]), decode(source), insert=True)
             else:
                 document = _apply(document, operation)
@@ -146,11 +147,6 @@ def apply_json_patch(obj: JSONObject, operations: list[JSONObject]) -> JSONObjec
     if not isinstance(document, dict) or has_too_many_levels(document):
         raise status_error(422, details={})
     return document
-
-
-def _check_copied(copied: int, values: int, containers: int) -> None:
-    if copied > MAX_COPIED or has_too_many_values(values, containers):
-        raise ValueError(f"the patch copies more than {MAX_COPIED} bytes, or too many values")
 
 
 def _apply(document: Any, operation: JSONObject) -> Any:

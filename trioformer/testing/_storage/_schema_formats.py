@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
+from ._object_meta import format_problems
+
 _DURATION = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|[+-]?0", re.ASCII)
 _SCALA_DURATION = re.compile(r"\d+\s*([A-Za-zµ]+)", re.ASCII)
 _SCALA_UNITS = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
@@ -116,18 +118,6 @@ def _is_email(text: str) -> bool:
     return re.fullmatch(rf"\s*{atom}(?:\.{atom})*@{atom}(?:\.{atom})*\s*", address) is not None
 
 
-def _always(_: str) -> bool:
-    return True
-
-
-_SHORT_NAME = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-
-
-def _is_name(pattern: str, limit: int) -> Callable[[str], bool]:
-    compiled = re.compile(pattern)
-    return lambda text: len(text) <= limit and compiled.fullmatch(text) is not None
-
-
 FORMATS: Mapping[str, Callable[[str], bool]] = {
     "byte": _matches("(?:[a-z0-9+/]{4})*(?:[a-z0-9+/]{2}==|[a-z0-9+/]{3}=|[a-z0-9+/]{4})"),
     "cidr": _is_network,
@@ -139,10 +129,10 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "hostname": _is_host,
     "ipv4": _is_address(4),
     "ipv6": _is_address(6),
-    "k8slongname": _is_name(rf"{_SHORT_NAME}(?:\.{_SHORT_NAME})*", 253),
-    "k8sshortname": _is_name(_SHORT_NAME, 63),
+    "k8slongname": lambda text: not any(format_problems("subdomain", text)),
+    "k8sshortname": lambda text: not any(format_problems("label", text)),
     "mac": _matches(_MAC),
-    "password": _always,
+    "password": lambda _: True,
     "uri": _is_uri,
     "uuid": _uuid("[0-9a-f]{4}", "[0-9a-f]{4}"),
     "uuid3": _uuid("3[0-9a-f]{3}", "[0-9a-f]{4}"),

@@ -308,18 +308,21 @@ def _check_child(value: Any, schema: Schema, path: str, old: Any) -> _Result:
     return result
 
 
+def _check_size(size: int, raw: Mapping[str, Any], what: str, path: str, result: _Result) -> None:
+    fewest, most = raw.get(f"min{what}"), raw.get(f"max{what}")
+    if fewest is not None and size < fewest:
+        result.add(_wrong(path, size, f"{path} in body should have at least {fewest} {what.lower()}"))
+    if most is not None and size > most:
+        text = f"{path} in body should have at most {most} {what.lower()}"
+        result.add((text, lambda prefix: too_many(_place(prefix, path), size, most)))
+
+
 def _check_list(value: list[Any], schema: Schema, path: str, old: Any, result: _Result) -> None:
-    raw = schema.raw
     if schema.items is not None:
         before = _old_items(value, schema, old)
         for i, item in enumerate(value):
             result.merge(_check_child(item, schema.items, f"{path}[{i}]", before[i] if before else MISSING))
-    fewest, most = raw.get("minItems"), raw.get("maxItems")
-    if fewest is not None and len(value) < fewest:
-        result.add(_wrong(path, len(value), f"{path} in body should have at least {fewest} items"))
-    if most is not None and len(value) > most:
-        text = f"{path} in body should have at most {most} items"
-        result.add((text, lambda prefix: too_many(_place(prefix, path), len(value), most)))
+    _check_size(len(value), schema.raw, "Items", path, result)
 
 
 def _old_items(value: list[Any], schema: Schema, old: Any) -> list[Any]:
@@ -336,13 +339,7 @@ def _old_items(value: list[Any], schema: Schema, old: Any) -> list[Any]:
 
 
 def _check_object(value: JSONObject, schema: Schema, path: str, old: Any, result: _Result) -> None:
-    raw = schema.raw
-    fewest, most = raw.get("minProperties"), raw.get("maxProperties")
-    if fewest is not None and len(value) < fewest:
-        result.add(_wrong(path, len(value), f"{path} in body should have at least {fewest} properties"))
-    if most is not None and len(value) > most:
-        text = f"{path} in body should have at most {most} properties"
-        result.add((text, lambda prefix: too_many(_place(prefix, path), len(value), most)))
+    _check_size(len(value), schema.raw, "Properties", path, result)
     before = old if isinstance(old, dict) else {}
     for name, member in value.items():
         known = schema.properties.get(name)
@@ -351,7 +348,7 @@ def _check_object(value: JSONObject, schema: Schema, path: str, old: Any, result
         elif (known := known or schema.values) is not None:
             where = f"{path}.{name}" if path or name not in schema.properties else name
             result.merge(_check_child(member, known, where, before.get(name, MISSING)))
-    for name in raw.get("required") or ():
+    for name in schema.raw.get("required") or ():
         if name not in value:
             where = f"{path}.{name}"
             result.add((f"{where} in body is required", _required_at(where)))

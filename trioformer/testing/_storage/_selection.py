@@ -15,6 +15,7 @@ from ...models._internal import LabelOperator, LabelRequirement, Raw, decode, le
 from ._kinds import ServedKind
 from ._status import bad_request
 from ._storage import JSONObject, Stored
+from ._values import value_at
 
 _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
 _OPERATORS: Final[Mapping[str, LabelOperator]] = {
@@ -57,11 +58,10 @@ def _no_field(obj: object, path: str) -> str:
 
 def _text_at(obj: object, path: str) -> str:
     """Return the scalar at a path as a string, or an empty string if there is no scalar."""
-    for name in path.split("."):
-        obj = obj.get(name) if isinstance(obj, dict) else None
-    if isinstance(obj, bool):
-        return "true" if obj else "false"
-    return "" if obj is None else str(obj)
+    value = value_at(obj, *path.split("."))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
 
 
 _UNEXPECTED: Final = re.compile(r"label selector .*, position (\d+): found (the end|'.*'), expected (.+)", re.DOTALL)

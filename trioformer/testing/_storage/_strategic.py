@@ -86,9 +86,7 @@ def _merge_member(of: FieldType, merged: JSONObject, key: str, value: Any) -> No
         if not result and (kind := _member(of, name).map) is not None and not kind.fields:
             del merged[name]  # Go omits an empty map but keeps an empty struct
     elif isinstance(old, list):
-        items = _member(of, name).items
-        is_merged = items is not None and items.patch_key is not None
-        merged[name] = _merge_lists(_member(of, name), old, value) if is_merged else value
+        merged[name] = _merge_lists(_member(of, name), old, value)
 
 
 def _member(of: FieldType, name: str) -> FieldType:
@@ -110,19 +108,23 @@ def _plain(value: Any) -> Any:
 
 
 def _merge_lists(of: FieldType, old: list[Any], patch: list[Any]) -> list[Any]:
-    """Merge two lists.  The items of the patch keep their order, and all others are placed near their old neighbors."""
+    """Merge two lists.  The items of the patch keep their order, and all others are placed near their old neighbors.
+
+    A list without a key for patches is replaced.
+    """
+    if of.items is None or of.items.patch_key is None:
+        return patch
     _check_items(old, patch)
     if not any(isinstance(one, dict) for one in (*old, *patch)):
         merged = list({dumps(one): one for one in (*old, *patch)}.values())
         return _in_order(merged, "", patch, old)
-    key = of.items.patch_key if of.items is not None and of.items.patch_key else ""
+    key = of.items.patch_key
     old, patch = _without_special(old, patch, key)
-    positions = {_identity(item, key): index for index, item in reversed(list(enumerate(old)))}
+    positions = _places(old, key)
     merged = list(old)
-    item_type = DEDUCED if of.items is None else of.items.item
     for one in patch:
         if (index := positions.get(_identity(one, key))) is not None:
-            merged[index] = strategic_merge(item_type, merged[index], one)
+            merged[index] = strategic_merge(of.items.item, merged[index], one)
         else:
             positions[_identity(one, key)] = len(merged)
             merged.append(one)
@@ -207,8 +209,7 @@ def _set_order(of: FieldType, merged: JSONObject, patch: JSONObject, key: str) -
     elif old is None:
         found = _plain(given)
     else:
-        is_merged = list_type.items is not None and list_type.items.patch_key is not None
-        found = _merge_lists(list_type, old, given) if is_merged else given
+        found = _merge_lists(list_type, old, given)
     merged[name] = _in_order(found, merge_key, order, list(old or ()))
 
 

@@ -30,21 +30,13 @@ _WITHOUT_TYPE: Final[Mapping[Level, str]] = {
     "item": "must not be empty for specified array items",
     "field": "must not be empty for specified object fields",
 }
-_FORBIDDEN_IN_CLAUSES: Final = (
-    ("type", "must be empty to be structural"),
-    ("additionalProperties", "must be undefined to be structural"),
-    ("default", "must be undefined to be structural"),
-    ("title", "must be empty to be structural"),
-    ("description", "must be empty to be structural"),
-    ("nullable", "must be false to be structural"),
-    ("x-kubernetes-preserve-unknown-fields", "must be false to be structural"),
-    ("x-kubernetes-embedded-resource", "must be false to be structural"),
-    ("x-kubernetes-int-or-string", "must be false to be structural"),
-    ("x-kubernetes-list-map-keys", "must be empty to be structural"),
-    ("x-kubernetes-list-type", "must be undefined to be structural"),
-    ("x-kubernetes-map-type", "must be undefined to be structural"),
-    ("x-kubernetes-validations", "must be empty to be structural"),
-)
+_X: Final = "x-kubernetes"
+_FORBIDDEN_IN_CLAUSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "empty": ("type", "title", "description", f"{_X}-list-map-keys", f"{_X}-validations"),
+    "false": ("nullable", f"{_X}-preserve-unknown-fields", f"{_X}-embedded-resource", f"{_X}-int-or-string"),
+    "undefined": ("additionalProperties", "default", f"{_X}-list-type", f"{_X}-map-type"),
+}
+"""The fields that must not be set in clauses, by what they must be there."""
 
 
 def structural_causes(schema: Raw, path: str) -> list[JSONObject]:
@@ -128,15 +120,11 @@ def _metadata_causes(metadata: Raw, level: Level, parent: Raw, path: str) -> Cau
 # --- clauses ----------------------------------------------------------------------------------------------------------
 
 
-def _is_int_or_string(clause: object) -> bool:
-    return clause == _INT_OR_STRING
-
-
 def _clauses(schema: Raw, path: str, *, skip_any_of: bool | None = None) -> Causes:
     skip_first = False
     if skip_any_of is None:
-        skip_any_of = _is_int_or_string(schema.get("anyOf"))
-        skip_first = any(_is_int_or_string(one.get("anyOf")) for one in (schema.get("allOf") or [])[:1])
+        skip_any_of = schema.get("anyOf") == _INT_OR_STRING
+        skip_first = any(one.get("anyOf") == _INT_OR_STRING for one in (schema.get("allOf") or [])[:1])
     for name in ("anyOf", "allOf", "oneOf"):
         if name == "anyOf" and skip_any_of:
             continue
@@ -158,10 +146,11 @@ def _clause(schema: Raw, path: str, *, skip_any_of: bool = False) -> Causes:
     properties = schema.get("properties") or {}
     for name, one in properties.items():
         yield from _clause(one, f"{path}.properties[{name}]")
-    for name, problem in _FORBIDDEN_IN_CLAUSES:
-        value = schema.get(name)
-        if value is not None and (value or name in ("default", "x-kubernetes-list-type", "x-kubernetes-map-type")):
-            yield forbidden(f"{path}.{name}", problem)
+    for wanted, names in _FORBIDDEN_IN_CLAUSES.items():
+        for name in names:
+            value = schema.get(name)
+            if value or (value is not None and wanted == "undefined" and name != "additionalProperties"):
+                yield forbidden(f"{path}.{name}", f"must be {wanted} to be structural")
     if "metadata" in properties:
         yield forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context")
 

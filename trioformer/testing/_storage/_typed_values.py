@@ -25,6 +25,7 @@ from ._field_sets import (
     without,
 )
 from ._field_types import MISSING, FieldType, ListType, MapType
+from ._metadata import json_equal, stored_numbers
 
 _SELF = "."
 
@@ -221,15 +222,8 @@ def _compare_leaf(old: object, new: object, into: Comparison, element: str) -> N
 
 
 def same(one: object, other: object) -> bool:
-    """Return whether two decoded JSON values are equal.
-
-    The values true and 1 are different, but 1 and 1.0 are equal.
-    """
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+    """Return whether two decoded JSON values are equal, as 1 and 1.0 are."""
+    return json_equal(stored_numbers(one), stored_numbers(other))
 
 
 def _add(to: FieldSet, element: str, child: FieldSet | None) -> None:

@@ -17,6 +17,7 @@ from ._metadata import json_equal
 from ._object_meta import finalizer_warnings, metadata_causes, name_causes, unqualified_finalizers
 from ._status import invalid
 from ._storage import JSONObject
+from ._values import value_at
 
 _CHANGES_FIRST = ("secrets", "services")
 """The kinds whose changes kube-apiserver validates before their fields."""
@@ -43,12 +44,10 @@ def check_object(
     finalizers = metadata.get("finalizers") or []
     if served.is_builtin and served.info.group not in _GENERIC_METADATA:
         problem = "name is neither a standard finalizer name nor is it fully qualified"
-        for i in unqualified_finalizers(finalizers):
-            causes.append(invalid_value(f"metadata.finalizers[{i}]", finalizers[i], problem))
-        if served.is_namespace:
-            of_spec = (obj.get("spec") or {}).get("finalizers") or []
-            for i in unqualified_finalizers(of_spec):
-                causes.append(invalid_value(f"spec.finalizers[{i}]", of_spec[i], problem))
+        for part in ("metadata", "spec") if served.is_namespace else ("metadata",):
+            listed = value_at(obj, part, "finalizers") or []
+            for i in unqualified_finalizers(listed):
+                causes.append(invalid_value(f"{part}.finalizers[{i}]", listed[i], problem))
     if old is not None and served.resource in ("configmaps", "secrets") and old.get("immutable") is True:
         causes += _immutable_causes(obj, old)
     if checks_fields and served.is_builtin:

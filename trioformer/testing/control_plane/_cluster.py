@@ -7,7 +7,7 @@ running as soon as the pod's ``spec.nodeName`` is set.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 import trio
@@ -15,61 +15,31 @@ import trio
 from ...client import open_client
 from ...errors import AlreadyExistsError
 from ...kubeconfig import load_config
-from ...models import EMPTY_MAP, ObjectMeta
+from ...models import ObjectMeta
 from ...models.core_v1 import Node
 from ...watchtools import has_condition, wait_for
 from ._certificates import Certificates
-from ._process import START_DEADLINE, ControlPlaneError, Program, flags, free_ports
+from ._process import START_DEADLINE, ControlPlaneError, Program, make_program
 
 __all__ = ["create_nodes", "make_component", "make_controller_manager", "make_kwok"]
 
-POD_ADDRESSES = "10.128.0.0/16"
 
-
-def make_component(
-    name: str, assets: Path, directory: Path, certificates: Certificates, more: Mapping[str, object] = EMPTY_MAP
-) -> Program:
+def make_component(name: str, assets: Path, directory: Path, certificates: Certificates, *more: str) -> Program:
     """Return a component, such as ``kube-scheduler``, without starting it, for the kubeconfig in `directory`."""
-    (port,) = free_ports(1)
-    values: dict[str, object] = {
-        "kubeconfig": directory / "kubeconfig",
-        "bind-address": "127.0.0.1",
-        "secure-port": port,
-        "tls-cert-file": certificates.server_certificate,
-        "tls-private-key-file": certificates.server_key,
-        "leader-elect": "false",
-        **more,
-    }
-    return Program(flags(assets / name, values), port, ["/healthz"], directory, certificates)
+    return make_program(name, assets, directory, certificates, ["/healthz"], *more)
 
 
 def make_controller_manager(assets: Path, directory: Path, certificates: Certificates) -> Program:
     """Return kube-controller-manager, without starting it, for the server in the kubeconfig in `directory`."""
-    more = {
-        "service-account-private-key-file": certificates.service_account_key,
-        # The default is a system directory, which the program would create.
-        "flex-volume-plugin-dir": directory / "flexvolume",
-    }
-    return make_component("kube-controller-manager", assets, directory, certificates, more)
+    key = f"--service-account-private-key-file={certificates.service_account_key}"
+    # The default is a system directory, which the program would create.
+    plugins = f"--flex-volume-plugin-dir={directory}/flexvolume"
+    return make_component("kube-controller-manager", assets, directory, certificates, key, plugins)
 
 
 def make_kwok(assets: Path, directory: Path, certificates: Certificates) -> Program:
     """Return kwok, without starting it, for all nodes of the server in the kubeconfig in `directory`."""
-    (port,) = free_ports(1)
-    values: dict[str, object] = {
-        "kubeconfig": directory / "kubeconfig",
-        "config": assets / "kwok.yaml",
-        "manage-all-nodes": "true",
-        "node-lease-duration-seconds": 40,
-        "cidr": POD_ADDRESSES,
-        "server-address": f"127.0.0.1:{port}",
-        # Where kube-apiserver finds the kubelet of a node, for the logs that a ClusterLogs in kwok.yaml describes.
-        "node-ip": "127.0.0.1",
-        "node-port": port,
-        "tls-cert-file": certificates.server_certificate,
-        "tls-private-key-file": certificates.server_key,
-    }
-    return Program(flags(assets / "kwok", values), port, ["/healthz"], directory, certificates)
+    return make_program("kwok", assets, directory, certificates, ["/healthz"])
 
 
 async def create_nodes(kubeconfig: Path, names: Collection[str]) -> None:

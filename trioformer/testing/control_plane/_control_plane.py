@@ -22,6 +22,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import final
@@ -35,7 +36,7 @@ from ..._secret import Secret
 from ._certificates import Certificates, issue_certificates
 from ._cluster import create_nodes, make_controller_manager, make_kwok
 from ._process import ControlPlaneError as ControlPlaneError
-from ._process import Program, flags, free_ports, start_on_free_ports
+from ._process import Program, make_program, start_on_free_ports
 
 __all__ = ["ControlPlane", "ControlPlaneError"]
 
@@ -238,14 +239,18 @@ class ControlPlane:
             raise ControlPlaneError(text)
 
     async def _start_programs(self, certificates: Certificates) -> None:
-        await self._start(lambda: self._make_etcd(certificates))
-        await self._start(lambda: self._make_api_server(certificates))
+        where = self.assets, self.directory, certificates
+        await self._start(partial(make_program, "etcd", *where, ["/health"]))
+        # /readyz does not wait for the namespace "default", which is created a moment later.
+        ready, more = ["/readyz", "/api/v1/namespaces/default"], self._api_server_flags
+        make_server = partial(make_program, "kube-apiserver", *where, ready, *more, etcd_url=self.etcd_url)
+        await self._start(make_server)
         kubeconfig = yaml.safe_dump(certificates.kubeconfig(self.url), sort_keys=False)
         write_private(self.kubeconfig, Secret(kubeconfig.encode()))
         if self._controller_manager:
-            await self._start(lambda: make_controller_manager(self.assets, self.directory, certificates))
+            await self._start(partial(make_controller_manager, *where))
         if self._nodes:
-            await self._start(lambda: make_kwok(self.assets, self.directory, certificates))
+            await self._start(partial(make_kwok, *where))
             await create_nodes(self.kubeconfig, self._nodes)
 
     async def _start(self, make: Callable[[], Program]) -> None:
@@ -266,55 +271,6 @@ class ControlPlane:
         if name not in self._programs:
             raise RuntimeError("the control plane is not running: use it inside its async with statement")
         return self._programs[name]
-
-    def _make_etcd(self, certificates: Certificates) -> Program:
-        client_port, peer_port = free_ports(2)
-        client, peer = f"https://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
-        values: dict[str, object] = {
-            "data-dir": self.directory / "etcd",
-            "listen-client-urls": client,
-            "advertise-client-urls": client,
-            "listen-peer-urls": peer,
-            "initial-advertise-peer-urls": peer,
-            "initial-cluster": f"default={peer}",
-            "cert-file": certificates.server_certificate,
-            "key-file": certificates.server_key,
-            "trusted-ca-file": certificates.authority,
-            "client-cert-auth": "true",
-            "unsafe-no-fsync": "true",
-        }
-        command = flags(self.assets / "etcd", values)
-        return Program(command, client_port, ["/health"], self.directory, certificates)
-
-    def _make_api_server(self, certificates: Certificates) -> Program:
-        (port,) = free_ports(1)
-        values: dict[str, object] = {
-            "etcd-servers": self.etcd_url,
-            "etcd-cafile": certificates.authority,
-            "etcd-certfile": certificates.client_certificate,
-            "etcd-keyfile": certificates.client_key,
-            "bind-address": "127.0.0.1",
-            "advertise-address": "127.0.0.1",
-            "endpoint-reconciler-type": "none",  # from Kubernetes 1.37 on, all others refuse loopback addresses
-            "secure-port": port,
-            "cert-dir": self.directory,
-            "tls-cert-file": certificates.server_certificate,
-            "tls-private-key-file": certificates.server_key,
-            "client-ca-file": certificates.authority,
-            "service-account-issuer": "https://kubernetes.default.svc",
-            "service-account-key-file": certificates.service_account_key,
-            "service-account-signing-key-file": certificates.service_account_key,
-            "service-cluster-ip-range": "10.0.0.0/24",
-            "authorization-mode": "RBAC",
-            "disable-admission-plugins": "ServiceAccount",
-            "allow-privileged": "true",
-            # Without this flag, a single open HTTP/1.1 watch delays the end after SIGTERM by more than 15 seconds.
-            "shutdown-watch-termination-grace-period": "1s",
-        }
-        # /readyz does not wait for the namespace "default", which is created a moment later.
-        ready = ["/readyz", "/api/v1/namespaces/default"]
-        command = flags(self.assets / "kube-apiserver", values, self._api_server_flags)
-        return Program(command, port, ready, self.directory, certificates)
 
 
 def _holds_control_plane_error(exc: BaseException | None) -> bool:

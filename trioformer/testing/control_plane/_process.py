@@ -9,7 +9,7 @@ import random
 import socket
 import ssl
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
@@ -20,8 +20,9 @@ from ...errors import TrioformerError
 from ._certificates import Certificates
 from ._watchdog import Watchdog, start_watchdog
 
-__all__ = ["ControlPlaneError", "Program", "flags", "free_ports", "start_on_free_ports"]
+__all__ = ["ControlPlaneError", "Program", "free_ports", "make_program", "start_on_free_ports"]
 
+FLAGS = Path(__file__).with_name("flags")
 PORTS = range(20_000, 32_768)
 """Ports below the ephemeral port ranges of Linux and macOS, which are used for outgoing connections."""
 PORT_ATTEMPTS = 5
@@ -217,9 +218,19 @@ def free_ports(count: int) -> list[int]:
     raise ControlPlaneError(f"no {count} free ports between {PORTS.start} and {PORTS.stop - 1}")
 
 
-def flags(command: Path, values: dict[str, object], more: Iterable[str] = ()) -> list[str]:
-    """Return a command with the given flags in the form ``--name=value``."""
-    return [str(command), *(f"--{name}={value}" for name, value in values.items()), *more]
+def make_program(
+    name: str, assets: Path, directory: Path, certificates: Certificates, ready: list[str], *more: str, **words: str
+) -> Program:
+    """Return a program on free ports, without starting it.
+
+    Its flags are in ``flags``, in a file with its name or in ``component.txt``, with words in braces to be replaced.
+    """
+    port, peer_port = free_ports(2)
+    file = FLAGS / f"{name}.txt"
+    lines = (file if file.exists() else FLAGS / "component.txt").read_text(encoding="utf-8").splitlines()
+    known = {"assets": assets, "directory": directory, "certificates": certificates, "port": port, **words}
+    given = [line.format(peer_port=peer_port, **known) for line in lines if line.startswith("--")]
+    return Program([str(assets / name), *given, *more], port, ready, directory, certificates)
 
 
 async def start_on_free_ports(make: Callable[[], Program]) -> Program:
