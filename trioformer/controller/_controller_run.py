@@ -10,6 +10,7 @@ import trio
 
 from .._text import describe_error, one_line
 from ..cache import HandlerRegistration
+from ..client._internal import write_observer
 from ..errors import CacheSyncError
 from ..errors._internal import NotSynced
 from ..workqueue import RateLimitingQueue
@@ -85,6 +86,7 @@ class ControllerRun(Generic[K]):
 
     async def run(self, watches: Sequence[WatchedSource[Any, K]], task_status: trio.TaskStatus[None]) -> None:
         """Run until the controller is cancelled or stopped, or until it fails."""
+        token = write_observer.set(self.reconciler.observe_write)  # of the workers, which are started below
         try:
             async with trio.open_nursery() as nursery:
                 # no checkpoint in this loop: a watch that is added during it would be missed
@@ -111,6 +113,7 @@ class ControllerRun(Generic[K]):
                 logger.error("controller %s: failed: %s", self.name, "; ".join(_describe_causes(rest)))
             raise
         finally:
+            write_observer.reset(token)
             self._begin_to_stop()
             for request in self.reconciler.failures:
                 self.queue.forget(request)  # the next run uses the same limiter if it was passed in

@@ -11,6 +11,7 @@ resourceVersion.  The journal refers to the old and the new state of an object, 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -154,6 +155,8 @@ class Journal(Generic[K]):
     _entries: deque[JournalRecord[K]] = attrs.field(factory=lambda: deque(maxlen=JOURNAL_SIZE))
     _waiting: dict[K, tuple[list[_Cause], int]] = attrs.field(factory=dict)
     """The causes of the requests in the queue, and the number of those that were left out."""
+    dropped_at: float = -math.inf
+    """When the last run of the controller ended, which dropped its requests."""
     on_begin: Callable[[JournalRecord[K]], None] | None = None
     """A function that is called when a call begins."""
 
@@ -189,6 +192,7 @@ class Journal(Generic[K]):
 
     def drop_waiting(self) -> None:
         """Forget the causes of requests that were dropped at the end of a run."""
+        self.dropped_at = trio.current_time()
         self._waiting.clear()
 
     def entries(self, request: K | None = None) -> tuple[JournalEntry[K], ...]:

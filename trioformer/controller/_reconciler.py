@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, final
+from typing import Final, Generic, NamedTuple, cast, final
 
 import attrs
 import trio
@@ -13,7 +13,7 @@ import trio
 from .._surroundings import new_uuid
 from .._text import describe_error, one_line
 from .._util import enclosing_tasks
-from ..client._internal import WrittenObject, write_observer
+from ..client._internal import WrittenObject
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
 from ._current_request import CurrentRequest, current, log_fields
@@ -49,26 +49,6 @@ NO_FAILURES: Final = Failures(0, 0)
 
 
 @final
-@attrs.define(eq=False)
-class _Writes(Generic[K]):
-    """The observer of the writes of one call to ``reconcile``."""
-
-    _request: K
-    _entry: JournalRecord[K] | None
-    _own_writes: OwnWrites[K] | None
-    is_over: bool = False
-    """Whether the call has ended.  Writes of tasks that it has left behind belong to no request."""
-
-    def observe(self, written: WrittenObject) -> None:
-        if self.is_over:
-            return
-        if self._entry is not None:
-            self._entry.writes.append(written.write)
-        if self._own_writes is not None:
-            self._own_writes.record(self._request, written)
-
-
-@final
 @attrs.define(eq=False, kw_only=True)
 class Reconciler(Generic[K]):
     """The calls to ``reconcile`` during one run of a controller.
@@ -90,6 +70,8 @@ class Reconciler(Generic[K]):
     """The request and the start time of each busy worker."""
     cancelled: list[K] = attrs.field(factory=list, init=False)
     """The requests that were being processed when the run was cancelled."""
+    _open_calls: dict[str, JournalRecord[K] | None] = attrs.field(factory=dict, init=False)
+    """The entries of the running calls to ``reconcile`` in the journal, by the identifiers of the calls."""
     failures: dict[K, Failures] = attrs.field(factory=dict, init=False)
     """The failures of requests that will be retried.  The failures are counted here because a user's limiter may not
     count them."""
@@ -109,7 +91,7 @@ class Reconciler(Generic[K]):
                     await self._handle_failure(request, unread)
                     return
             entry = None if journal is None else journal.begin(request, reconcile_id)
-            requeue, error = await self._call_observed(request, entry)
+            requeue, error = await self._call_observed(request, reconcile_id, entry)
             if error is not None:
                 await self._handle_failure(request, error)
                 if journal is not None and request in self.failures:
@@ -128,17 +110,16 @@ class Reconciler(Generic[K]):
             del self.running[task]
 
     async def _call_observed(
-        self, request: K, entry: JournalRecord[K] | None
+        self, request: K, reconcile_id: str, entry: JournalRecord[K] | None
     ) -> tuple[RequeueAfter | None, Exception | None]:
         observers, began = self.observers, trio.current_time()
         for observer in observers:
             observer.began(request)
+        self._open_calls[reconcile_id] = entry
         result: ReconcileResult = "cancelled"
         requeue: RequeueAfter | None = None
         failure: Exception | None = None
         raised: Exception | None = None
-        writes = _Writes(request, entry, self.own_writes)
-        token = write_observer.set(writes.observe)
         try:
             try:
                 requeue = await self._call(request)
@@ -155,8 +136,7 @@ class Reconciler(Generic[K]):
                     logger.debug("controller %s: reconcile of %s: %s", self.name, request, describe_error(failure))
                     failure = None
             finally:
-                write_observer.reset(token)
-                writes.is_over = True
+                del self._open_calls[reconcile_id]
                 if entry is not None:
                     entry.end(result, raised)
                 for observer in observers:
@@ -242,6 +222,16 @@ class Reconciler(Generic[K]):
             except Exception as raised:
                 raised.add_note(f"in on_dropped of controller {self.name}, on {request}")
                 raise
+
+    def observe_write(self, written: WrittenObject) -> None:
+        """Record a write of a call to ``reconcile``.  Writes of tasks that it has left behind belong to no request."""
+        call = current.get()
+        if call is None or call.reconcile_id not in self._open_calls:
+            return
+        if (entry := self._open_calls[call.reconcile_id]) is not None:
+            entry.writes.append(written.write)
+        if self.own_writes is not None:
+            self.own_writes.record(cast("K", call.request), written)
 
     @property
     def is_called_from_inside(self) -> bool:

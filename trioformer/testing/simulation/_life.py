@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
@@ -113,7 +114,8 @@ class Life:
     """The revision of the last response for an object, by resource and key."""
     causes: dict[str, JournalRecord[Any]] = attrs.field(factory=dict)
     """The calls to ``reconcile`` by their identifier."""
-    journals: list[Journal[Any]] = attrs.field(factory=list)
+    journals: dict[str, Journal[Any]] = attrs.field(factory=dict)
+    """The journals of these calls."""
     connection: trio.Nursery = attrs.field(init=False)
     """The nursery of the server's side of the connections."""
     over: trio.Event = attrs.field(factory=trio.Event)
@@ -171,16 +173,20 @@ class Life:
     # --- what the replica does ----------------------------------------------------------------------------------------
 
     def collect(self, journal: Journal[Any]) -> None:
-        journal.on_begin = self._begin_call
-        self.journals.append(journal)
+        journal.on_begin = partial(self._begin_call, journal)
 
-    def _begin_call(self, record: JournalRecord[Any]) -> None:
+    def _begin_call(self, journal: Journal[Any], record: JournalRecord[Any]) -> None:
+        self.journals[record.reconcile_id] = journal
         self.seen_at[record.reconcile_id] = dict(self.seen)
         self.causes[record.reconcile_id] = record
         self.record.called.set()
         self.record.called = trio.Event()
         self.record.calls.setdefault(str(record.request), set()).add(int(trio.current_time()))
         self._count(str(record.request), MOST_RECONCILES, f"reconciles {record.request}")
+
+    def is_dropped(self, call: JournalRecord[Any]) -> bool:
+        """Return whether the run of the controller has ended, so that the next run begins with all objects."""
+        return self.over.is_set() or self.journals[call.reconcile_id].dropped_at >= (call.ended or 0.0)
 
     def new_call(self, record: RequestRecord, body: bytes, content_type: str) -> Call:
         """Return a request that the current task sends."""

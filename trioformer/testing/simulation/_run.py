@@ -253,7 +253,7 @@ class _StoryRun:
             for call in life.causes.values():
                 if (known := last.get(str(call.request))) is None or known[1].began <= call.began:
                     last[str(call.request)] = (life, call)
-        return [call for life, call in last.values() if call.result == result and not life.over.is_set()]
+        return [call for life, call in last.values() if call.result == result and not life.is_dropped(call)]
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
