@@ -123,8 +123,10 @@ class TimedOutput(io.StringIO):
 def test_embedded_it_shows_something_as_long_as_it_runs_and_ends_cleanly(example: Example) -> None:
     times: list[float] = []
     output, log = TimedOutput(times), TimedOutput(times)
+    # Two tests at the same time cannot listen on the same port.
+    any_port = ["--http", "127.0.0.1:0"] if '"--http"' in example.text else []
     code, _, _ = result_here(
-        *(example.path, "--embedded"),
+        *(example.path, "--embedded", *any_port),
         is_virtual=example.is_virtual,
         interrupt_after=SECONDS,
         output=output,
