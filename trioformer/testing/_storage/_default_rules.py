@@ -36,19 +36,21 @@ def pull_policy(image: object) -> str:
 def set_defaults(cases: list[tuple[JSONObject, JSONObject]], obj: JSONObject) -> None:
     """Set the defaults in a line of ``default_rules.txt`` whose conditions an object meets."""
     for conditions, defaults in cases:
-        if not all(_holds(obj.get(name), wanted) for name, wanted in conditions.items()):
-            continue
-        for name, default in defaults.items():
-            is_copied = isinstance(default, str) and default.startswith("<")
-            obj[name] = deepcopy(obj.get(default[1:-1]) if is_copied else default)
-            if default is None:
-                del obj[name]
-
-
-def _holds(value: object, wanted: object) -> bool:
-    if isinstance(wanted, list):
-        return value in wanted
-    return value is None if wanted is None else bool(value) is wanted
+        for name, wanted in conditions.items():
+            value = obj.get(name)
+            if wanted is None:
+                if value is not None:
+                    break
+            elif value not in wanted if wanted.__class__ is list else bool(value) is not wanted:
+                break
+        else:
+            for name, default in defaults.items():
+                if default is None:
+                    obj.pop(name, None)
+                elif default.__class__ is str and default.startswith("<"):
+                    obj[name] = deepcopy(obj.get(default[1:-1]))
+                else:
+                    obj[name] = default.copy() if default.__class__ is dict else default
 
 
 # --- pods -------------------------------------------------------------------------------------------------------------
