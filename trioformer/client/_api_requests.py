@@ -44,6 +44,9 @@ R = TypeVar("R")
 T = TypeVar("T", bound=KubernetesObject)
 
 _FIRST_ERROR: Final = 300
+_NOT_FOUND: Final = 404
+_FIRST_UNCLEAR: Final = 500
+"""The first code of a response to a write that may have been carried out."""
 
 
 @final
@@ -226,30 +229,39 @@ class ApiRequests(Generic[T]):
             )
         except BaseException:
             if observe is not None:
-                observe(self._written(method, path, None))
+                observe(self._written(method, path, content, None))
             raise
         if observe is not None:
-            observe(self._written(method, path, response))
+            observe(self._written(method, path, content, response))
         return response
 
-    def _written(self, method: str, path: str, response: Response | None) -> WrittenObject:
-        code, body, uid, version = None, b"", "", ""
+    def _written(self, method: str, path: str, content: bytes | None, response: Response | None) -> WrittenObject:
+        code, body, name, uid, version = None, b"", "", "", ""
         if response is not None:
             code, body = response.code, response.body
-            with suppress(ValueError, RecursionError):  # the caller raises an error for a response of another form
-                if code < _FIRST_ERROR:
-                    metadata = scan_head(body).metadata
-                    uid, version = metadata.uid, metadata.resourceVersion
+        is_clear = code is not None and code < _FIRST_UNCLEAR
+        with suppress(ValueError, RecursionError):  # the caller raises an error for a response of another form
+            if code is not None and code < _FIRST_ERROR:
+                metadata = scan_head(body).metadata
+                uid, version = metadata.uid, metadata.resourceVersion
+            elif method == "POST" and not is_clear:
+                name = scan_head(content or b"").metadata.name
         write = Write(at=trio.current_time(), method=method, path=path, code=code, uid=uid, resource_version=version)
-        return WrittenObject(
-            write, self.resource, body, tuple(caches_of(self.transport, self.resource)), self._read_version
-        )
+        caches = tuple(caches_of(self.transport, self.resource))
+        return WrittenObject(write, self.resource, body, caches, self._read_version, is_clear=is_clear, sent_name=name)
 
-    async def _read_version(self) -> str:
-        where = self.paths.operation("list")
+    async def _read_version(self, name: str, namespace: str) -> str:
+        """Return the resourceVersion of an object, ``0`` if it does not exist, or that of a list without a name."""
+        path = self.paths.collection(namespace=namespace or None)
+        params = {"limit": "1"}
+        if name:
+            path, params = self.paths.object(name, namespace=namespace or None), {}
+        where = self.paths.operation("get" if name else "list", name=name, namespace=namespace or None)
         response = await self.transport.request(
-            "GET", self.paths.collection(), params={"limit": "1"}, accept=JSON, retries=self.retries, where=where
+            "GET", path, params=params, accept=JSON, retries=self.retries, where=where
         )
+        if name and response.code == _NOT_FOUND:
+            return "0"
         check(response, method="GET", where=where)
         return scan_head(response.body).metadata.resourceVersion
 

@@ -50,12 +50,14 @@ class WrittenObject:
     """The response, which is empty if none has arrived."""
     caches: tuple[WrittenCache, ...]
     """The running caches of the same client and resource."""
-    read_version: Callable[[], Awaitable[str]]
-    """A function that returns the server's current resourceVersion of the resource."""
+    _read_version: Callable[[str, str], Awaitable[str]]
+    is_clear: bool
+    """Whether the response says whether the write was carried out."""
+    _sent_name: str
     namespace: str = attrs.field(init=False)
     """The namespace, or an empty string for a cluster-scoped object."""
     name: str = attrs.field(init=False)
-    """The name in the path, which is empty for a new object and for a collection."""
+    """The name, which is empty for a collection, and may be empty for a new object."""
     subresource: str = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -63,6 +65,15 @@ class WrittenObject:
         is_in_namespace = self.resource.namespaced and parts[0] == "namespaces"
         self.namespace = parts[1] if is_in_namespace else ""
         self.name, self.subresource = [*parts[3 if is_in_namespace else 1 :], "", ""][:2]
+        self.name = self.name or self._sent_name
+
+    async def read_version(self) -> str:
+        """Read a resourceVersion that a cache must reach to show the write, if it was carried out.
+
+        This is the version of the object, or ``0`` if the object does not exist.  If the server chooses the name of the
+        object, it is the version of the resource, which a cache reaches at its next event or bookmark.
+        """
+        return await self._read_version(self.name, self.namespace)
 
     @property
     def removes(self) -> bool:

@@ -10,8 +10,9 @@ pod, which then creates another pod.  So the next call for the same request begi
   request may be added to the queue.
 - *parked*: a worker took the request too early, and put it aside without calling ``reconcile``.  No worker waits.
 
-A write without a response may have been carried out.  Before the next call, a list of at most one object asks for the
-server's resourceVersion, and the caches must reach it.
+A write without a response may have been carried out.  Before the next call, the controller reads the object, and the
+caches must show this state.  If the server chooses the name, a list of one object asks for the server's current
+resourceVersion instead, which the caches reach at their next event or bookmark, up to a minute later.
 
 Source: KEP-5647 (stale controller mitigation), which delays the next sync in kube-controller-manager.
 """
@@ -26,8 +27,10 @@ from typing import Final, Generic, final
 import attrs
 import trio
 
+from .._retry import is_permanent
 from .._text import one_line
 from ..client._internal import WrittenObject
+from ..errors import StatusError
 from ..workqueue import RateLimitingQueue
 from ._request import K
 
@@ -38,7 +41,6 @@ PATIENCE: Final = 300.0
 
 _MOST_UNCLEAR: Final = 10_000
 """The number of requests whose unclear writes are remembered, because some requests are never made again."""
-_FIRST_UNCLEAR: Final = 500
 _FIRST_ERROR: Final = 300
 _NEVER_READ: Final = frozenset({"events", "leases"})
 
@@ -64,8 +66,8 @@ class OwnWrites(Generic[K]):
     _skips: Counter[tuple[str, str]]
     """The number of early requests, by the group and the resource of the first unseen write."""
     _unseen: dict[K, dict[_Unseen, None]] = attrs.field(factory=dict, init=False)
-    _unclear: dict[K, dict[str, WrittenObject]] = attrs.field(factory=dict, init=False)
-    """The last write of each resource whose outcome is not known."""
+    _unclear: dict[K, dict[tuple[str, str], WrittenObject]] = attrs.field(factory=dict, init=False)
+    """The writes whose outcome is not known, by their paths and names."""
     _parked: dict[K, float] = attrs.field(factory=dict, init=False)
     """When each request was parked, oldest first."""
     _woken: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -75,11 +77,11 @@ class OwnWrites(Generic[K]):
         write = written.write
         if written.resource.plural in _NEVER_READ or not written.caches:
             return
-        if write.code is None or write.code >= _FIRST_UNCLEAR:
-            self._unclear.setdefault(request, {})[str(written.resource)] = written
+        if not written.is_clear:
+            self._unclear.setdefault(request, {})[write.path, written.name] = written
             if len(self._unclear) > _MOST_UNCLEAR:
                 del self._unclear[next(iter(self._unclear))]
-        elif write.code < _FIRST_ERROR:
+        elif (write.code or 0) < _FIRST_ERROR:
             self._wait(request, written, "0" if written.removes else write.resource_version)
 
     def _wait(self, request: K, written: WrittenObject, version: str) -> None:
@@ -116,9 +118,14 @@ class OwnWrites(Generic[K]):
             Exception: The resourceVersion after a write without a response could not be read.
         """
         while unclear := self._unclear.get(request):
-            resource, written = next(iter(unclear.items()))
-            version = await written.read_version()
-            del unclear[resource]
+            which, written = next(iter(unclear.items()))
+            try:
+                version = await written.read_version()
+            except StatusError as error:
+                if not is_permanent(error):
+                    raise
+                version = ""  # the program may write it, but not read it
+            del unclear[which]
             self._wait(request, written, version)
         self._unclear.pop(request, None)
         if request not in self._unseen:
