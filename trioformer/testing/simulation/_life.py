@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
+import traceback
 from collections import Counter
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
 import trio
 
+from ..._util import first_leaf
 from ...controller import current_request
 from ...controller._internal import Journal, JournalRecord
 from ...models._internal import decode
@@ -30,6 +35,7 @@ MOST_RECONCILES: Final = 100
 START: Final = EPOCH.timestamp()
 """The wall time at the start of a story, in seconds since 1970."""
 _BLIND: Final = frozenset({"update", "patch"})
+_LIBRARIES: Final = frozenset({"trioformer", "trio", "outcome", "httpx", "httpcore", "attr"}) | sys.stdlib_module_names
 _VERSION: Final = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
@@ -177,13 +183,23 @@ class Life:
     def _begin_call(self, record: JournalRecord[Any]) -> None:
         self.seen_at[record.reconcile_id] = dict(self.seen)
         self.causes[record.reconcile_id] = record
+        record.on_error = partial(self._note_error, record)
         self.record.calls.setdefault(str(record.request), set()).add(int(trio.current_time()))
         self._count(str(record.request), MOST_RECONCILES, f"reconciles {record.request}")
 
-    def failed_calls(self) -> list[JournalRecord[Any]]:
-        """Return the calls to ``reconcile`` that have failed, without those that were repeated."""
-        last = {str(one.request): one for one in self.causes.values()}
-        return [one for one in last.values() if one.result == "error"]
+    def _note_error(self, record: JournalRecord[Any], error: Exception) -> None:
+        record.error += place_of(error)
+        self.record.add(self.name, f"reconcile {record.request}", f"failed: {record.error}", record)
+
+    def failed_calls(self) -> dict[str, list[JournalRecord[Any]]]:
+        """Return the calls to ``reconcile`` since the last one that has not failed, by request."""
+        found: dict[str, list[JournalRecord[Any]]] = {}
+        for one in self.causes.values():
+            if one.result == "error":
+                found.setdefault(str(one.request), []).append(one)
+            else:
+                found.pop(str(one.request), None)
+        return found
 
     def new_call(self, record: RequestRecord, body: bytes, content_type: str) -> Call:
         """Return a request that the current task sends."""
@@ -238,6 +254,17 @@ class Life:
         else:
             return
         self.record.report("one leader", call.kind, f"{self.name} sent {call.what} {why}")
+
+
+def place_of(error: Exception) -> str:
+    """Return the file and the line of the innermost frame in the user's code, such as ``, at operator.py:12``."""
+    leaf = first_leaf(error)
+    frames = traceback.walk_tb(None if leaf is None else leaf.__traceback__)
+    for frame, line in reversed(list(frames)):
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _LIBRARIES:
+            path, here = Path(frame.f_code.co_filename), Path.cwd()
+            return f", at {path.relative_to(here) if path.is_relative_to(here) else path}:{line}"
+    return ""
 
 
 def revisions_in(content: bytes) -> list[int]:

@@ -11,7 +11,9 @@ import attrs
 import httpx
 import trio
 
+from ..._text import one_line
 from ...errors import StatusError
+from ...models._internal import decode
 from .._in_memory import EarlyEndError, Exchange, InMemoryTransport, connection_refused
 from .._serving._requests import read_request
 from .._storage._clock import timestamp
@@ -25,6 +27,8 @@ LATENCY: Final = 0.01
 """The seconds that each request takes, so that others can act in the meantime."""
 GIVE_UP: Final = 60.0
 """The seconds after which a connection without a response breaks."""
+LONGEST_MESSAGE: Final = 100
+"""The number of letters of the server's message in the trace."""
 RIVAL: Final = "simulation.trioformer/rival"
 """The annotation and the condition that a rival writes."""
 _MESSAGES: Final = {403: "the simulation refuses this request", 409: "the simulation reports a conflict"}
@@ -146,6 +150,8 @@ class StoryTransport(httpx.AsyncBaseTransport):
             entry.outcome = "cancelled"
             raise
         entry.outcome = str(response.status_code)
+        if response.is_error and (message := _message(await response.aread())):
+            entry.outcome += f": {message}"
         return response
 
     async def _send(self, request: httpx.Request, call: Call) -> httpx.Response:
@@ -303,6 +309,11 @@ class WatchedStream(httpx.AsyncByteStream):
             self._life.open_watches -= 1
             stream, self._stream = self._stream, None  # type: ignore[assignment]
             await stream.aclose()
+
+
+def _message(content: bytes) -> str:
+    found = decode(content) if content[:1] == b"{" else {}
+    return one_line(str(found.get("message") or ""), longest=LONGEST_MESSAGE)
 
 
 def _error(code: int, *, after: bool) -> httpx.Response:

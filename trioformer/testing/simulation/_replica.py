@@ -17,7 +17,7 @@ from ...client import Client, ClientOptions, open_client
 from ...client._internal import simulated_cluster
 from ...controller._internal import collect_journal
 from ...kubeconfig import ClusterConfig
-from ._life import LONGEST_RESTART, Life
+from ._life import LONGEST_RESTART, Life, place_of
 from ._network import Network, StoryTransport
 
 Operator: TypeAlias = Callable[[Client], Awaitable[object]]
@@ -76,7 +76,7 @@ async def _live(life: Life, operator: Operator, network: Network) -> None:
                 life.error = "it returned, although it was not stopped"
             life.connection.cancel_scope.cancel()
     except Exception as error:  # noqa: BLE001  # the operator starts again, as in a pod
-        life.error = describe_error(error)
+        life.error = f"{describe_error(error)}{place_of(error)}"
     finally:
         life.over.set()
 

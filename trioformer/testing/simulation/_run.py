@@ -15,6 +15,7 @@ import trio
 from trio.testing import MockClock
 
 from ..._text import describe_error, one_line
+from ..._util import first_leaf
 from ...models import resource_of
 from .._scripted_pods import run_pod
 from .._server import APIServer
@@ -37,6 +38,8 @@ PATIENCE: Final = 300.0
 """The seconds after the last step or fault within which a story must settle."""
 RETRY: Final = 600.0
 """The seconds within which a call to ``reconcile`` that has failed must be repeated."""
+BACKOFF: Final = 3.0
+"""How much longer than the previous pause the pause before a repetition may be."""
 STOPPING: Final = 60.0
 """The seconds within which a replica must stop."""
 FIRST_REVISION: Final = 1_000_000
@@ -56,7 +59,7 @@ class Outcome:
     state: State
     """The objects after the story has settled."""
     step_errors: tuple[str, ...]
-    """The class of the error of each step, or an empty string."""
+    """The error of each step, or an empty string."""
     most_children: Mapping[tuple[str, str], int]
     """The largest number of objects at one time, by the owner's identity and the kind."""
     counts: Mapping[str, int]
@@ -70,14 +73,25 @@ class Outcome:
     requests: int
     """The number of requests of the operator."""
 
+    @property
+    def missed(self) -> tuple[Fault, ...]:
+        """The faults that did not occur."""
+        return tuple(one for one in self.story.faults if one.kind != "clock" and one not in self.struck)
+
 
 def run_story(operator: Operator, scenario: Scenario, story: Story) -> Outcome:
     """Run one story in a run of trio of its own."""
     clock = MockClock(autojump_threshold=0)
     run = _StoryRun(operator, scenario, story)
+    mistake: Exception | None = None
     order = Order(story.schedule, _replica_of, clock.current_time, run.stop_loop)
     with quiet(), replaced(run.chance) as instrument, ordered(order):
-        trio.run(run.main, clock=clock, instruments=[instrument])
+        try:
+            trio.run(run.main, clock=clock, instruments=[instrument])
+        except ExceptionGroup as error:
+            mistake = first_leaf(error)
+    if mistake is not None:  # in the scenario
+        raise mistake
     return run.outcome()
 
 
@@ -169,7 +183,7 @@ class _StoryRun:
                     replicas.cancel_scope.cancel()
                 cluster.cancel_scope.cancel()
         if self._is_loop:
-            self.record.report("hot loop", "tasks", "tasks run for ever without waiting")
+            self.record.report("hot loop", "tasks", "tasks run forever without waiting")
         self.seconds = trio.current_time()
 
     async def _tell(self, replicas: trio.Nursery) -> None:
@@ -189,7 +203,7 @@ class _StoryRun:
             arguments = ", ".join(f"{name}={value!r}" for name, value in one.arguments.items())
             entry = record.add("the user", f"{one.name}({arguments})")
             entry.outcome = self.scenario.play(self.user, self.world, one)
-            self.step_errors.append(entry.outcome.partition(":")[0])
+            self.step_errors.append(entry.outcome)
         self.record.disturb(0)
         await self._settle(QUIET)
         self._check_user("eventually")
@@ -209,7 +223,8 @@ class _StoryRun:
             if not quiet_time.cancelled_caught:
                 since = trio.current_time()
                 if since > record.disturbed_until + PATIENCE:
-                    last = next(one for one in reversed(record.entries) if one.who.startswith("replica"))
+                    mine = [one for one in record.entries if one.who.startswith("replica")]
+                    last = next(one for one in reversed(mine) if not one.what.startswith("reconcile"))
                     text = f"the operator still writes {PATIENCE:g} s after the last step or fault: {last.what}"
                     record.report("does not settle", " ".join(last.what.split()[:2]), text)
             elif max(since, record.disturbed_until) + quiet_seconds <= until:
@@ -225,13 +240,19 @@ class _StoryRun:
     async def _wait_for_retries(self) -> bool:
         """Wait until each call to ``reconcile`` that has failed is repeated, and return whether there was one."""
         lives = [life for life in self.network.lives if not life.over.is_set()]
-        failed = [(life, call) for life in lives for call in life.failed_calls()]
+        failed = [(life, request, calls[0]) for life in lives for request, calls in life.failed_calls().items()]
         if failed:
             await trio.sleep(RETRY)
-        for life, call in failed:
-            if call in life.failed_calls() and not life.over.is_set():
-                text = f"the call for {call.request} failed ({call.error}), and was not repeated within {RETRY:g} s"
-                self.record.report("not tried again", call.error.partition(":")[0], text)
+        for life, request, first in failed:
+            calls = life.failed_calls().get(request, [])
+            if first in calls and not life.over.is_set():
+                last, ago = calls[-1], trio.current_time() - calls[-1].began
+                check = "fails each time"
+                text = f"has failed {len(calls)} times in a row, the last time {ago:.0f} s ago: {last.error}"
+                if ago > max(RETRY - 1, *(BACKOFF * (last.began - one.began) for one in calls[-2:])):
+                    check = "not tried again"
+                    text = f"failed ({last.error}), and was not repeated within {RETRY:g} s"
+                self.record.report(check, last.error.partition(":")[0], f"the call for {request} {text}")
         return bool(failed)
 
     # --- checks -------------------------------------------------------------------------------------------------------
@@ -240,8 +261,9 @@ class _StoryRun:
         """Call a check of the scenario."""
         check = getattr(self.user, name, None)
         try:
-            if check is not None:
-                check(self.world)
+            if check is not None and (result := check(self.world)) is not None:
+                text = f"{name}() returned {result!r}, which is not checked; write assert instead of return"
+                self.record.report(name, "", text)
         except Exception as error:  # noqa: BLE001  # whatever it is, the story is worth a report
             line = traceback.extract_tb(error.__traceback__)[-1].line or ""
             what = one_line(str(error)) if isinstance(error, AssertionError) else describe_error(error)

@@ -64,7 +64,7 @@ def simulate(
     Raises:
         RuntimeError: trio is running, or its version has no hook for the order of tasks.
         TypeError: The scenario has no kinds, or an argument of a step has no :func:`drawn` value.
-        ValueError: A number is out of range.
+        ValueError: A number is out of range, or the story does not fit the scenario.
     """
     if trio.lowlevel.in_trio_run():
         raise RuntimeError("simulate() runs trio itself, so call it from a function that is not async")
@@ -97,6 +97,7 @@ class _Search:
     _told: int = 0
     _first: Outcome | None = None
     _failure: Failure | None = None
+    _untested: list[str] = attrs.field(factory=list)
     _saved: SavedStories = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -106,13 +107,16 @@ class _Search:
 
     def try_story(self, story: Story) -> None:
         """Tell one story, and do not shrink it."""
+        self._judge.scenario.check_story(story)
         outcome = self._judge.judge(story)
         if outcome.problem is not None:
             self._fail(outcome, -1)
+        requests = ", ".join(sorted(outcome.counts))
+        self._untested = [f"this fault did not occur: {one} (the requests were {requests})" for one in outcome.missed]
 
     def try_saved(self) -> None:
         """Tell the stories that failed the last time, and forget those that no longer fail."""
-        for path, story in self._saved.read():
+        for path, story in self._saved.read(self._judge.scenario):
             if self._tell(story, -1).problem is not None:
                 return
             path.unlink(missing_ok=True)
@@ -132,6 +136,11 @@ class _Search:
                 number % REPEATED == REPEATED - 1 and self._check_repeatable(outcome, number)
             ):
                 return
+        self._untested = [
+            f"the step {name} never succeeded: {error.partition(': ')[2]}"
+            for name, error in self._judge.rejected.items()
+            if error
+        ]
 
     def try_crashes(self) -> None:
         """Kill a replica before and after each write of the first story."""
@@ -155,6 +164,7 @@ class _Search:
             faults=judge.struck,
             anchors=() if self._first is None else tuple(sorted(self._first.counts)),
             failure=self._failure,
+            untested=tuple(self._untested),
         )
 
     def _plain(self, group: int) -> Outcome:
@@ -192,7 +202,10 @@ class _Search:
         judge = self._judge
         difference = first_difference(judge.operator, judge.scenario, outcome.story, outcome.entries)
         if difference:
-            problem = Problem("not repeatable", "", f"the story differs in another interpreter: {difference}")
+            text = f"the story differs in another interpreter: {difference}"
+            if outcome.problem is not None:
+                text += f"; here, it failed with {outcome.problem.check}: {outcome.problem.text}"
+            problem = Problem("not repeatable", "", text)
             self._failure = Failure(problem=problem, story=outcome.story, number=number, entries=outcome.entries)
         return difference
 
