@@ -164,7 +164,7 @@ class Life:
             scope.cancel()
 
     def kill(self, restarts_after: float) -> None:
-        """Kill the replica.  Its clean-up reaches nothing."""
+        """Kill the replica.  Requests of its clean-up do not reach the server."""
         self.is_cut_off, self.restarts_after = True, restarts_after
         self.connection.cancel_scope.cancel()
         self.over.set()
