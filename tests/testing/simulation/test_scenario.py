@@ -116,6 +116,27 @@ def test_a_step_that_the_server_always_rejects_is_told() -> None:
     simulate(operate, ElsewhereWithStart, stories=3).check()
 
 
+class TwoNames:
+    """A user who changes an object that may have another name."""
+
+    kinds = (ConfigMap,)
+
+    @step
+    def create(self, world: World, name: str = drawn("one", "two")) -> None:
+        """Create a ConfigMap."""
+        world.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}})
+
+    @step
+    def change(self, world: World, name: str = drawn("one", "two", "three")) -> None:
+        """Change it."""
+        world.patch(ConfigMap, name, {"data": {"changed": "yes"}})
+
+
+def test_a_step_that_only_met_other_names_is_tried_with_more_stories() -> None:
+    for seed in range(4):
+        simulate(operate, TwoNames, stories=1, seed=seed).check()
+
+
 def test_a_fault_of_a_given_story_that_does_not_occur_is_told() -> None:
     story = Story(
         steps=(Step(name="create", arguments={"count": 1}),),

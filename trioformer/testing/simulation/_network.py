@@ -52,22 +52,10 @@ class Network:
     """While caches stay behind, the last revision that they may see."""
     lives: list[Life] = attrs.field(factory=list)
     """The lives of all replicas, oldest first."""
+    over: trio.Event = attrs.field(factory=trio.Event)
+    """Set when replicas no longer start again."""
     _fresh: trio.Event = attrs.field(factory=trio.Event)
     _rivals: int = 0
-    _is_over: bool = False
-
-    def end(self) -> None:
-        """Do not start replicas again."""
-        self._is_over = True
-
-    def is_over(self) -> bool:
-        """Return whether replicas no longer start again."""
-        return self._is_over
-
-    @property
-    def is_disturbed(self) -> bool:
-        """Whether a fault has occurred that may have caused an error."""
-        return bool(self.struck)
 
     def take(self, kind: str) -> list[Fault]:
         """Count a request, and return the faults that occur at it."""
@@ -107,15 +95,9 @@ class Network:
             if record.subresource == "status":
                 found: Any = self.world.get(resource, record.name, namespace=namespace)
                 if conditions := (found.get("status") or {}).get("conditions"):
-                    time = timestamp(self.record.server.clock)
-                    mine = {
-                        "type": RIVAL,
-                        "status": "True",
-                        "reason": "Rival",
-                        "message": "",
-                        "lastTransitionTime": time,
-                    }
-                    patch = {"status": {"conditions": [*conditions, mine]}}
+                    now = timestamp(self.record.server.clock)
+                    own = {"type": RIVAL, "status": "True", "reason": "Rival", "message": "", "lastTransitionTime": now}
+                    patch = {"status": {"conditions": [*conditions, own]}}
             self.world.patch(resource, record.name, patch, namespace=namespace)
 
 

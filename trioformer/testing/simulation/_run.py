@@ -294,7 +294,7 @@ class _StoryRun:
         """Stop all replicas, and check that they leave nothing behind."""
         record, lives = self.record, [life for life in self.network.lives if not life.over.is_set()]
         record.add("the story", "stops all replicas")
-        self.network.end()
+        self.network.over.set()
         for life in lives:
             life.stop()
         with trio.move_on_after(STOPPING):

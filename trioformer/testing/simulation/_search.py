@@ -163,9 +163,9 @@ def _classes(errors: tuple[str, ...]) -> list[str]:
 
 
 def story_without_faults(scenario: Scenario, seed: int, group: int, replicas: int, most_steps: int) -> Story:
-    """Return the first story of a group, whose stories have the same steps.  That of group 0 has all steps."""
+    """Return the first story of a group, whose stories have the same steps.  Up to group 0, it has all steps."""
     draw = Draw(mix(seed, group))
-    drawn_steps = scenario.draw_steps(draw, most_steps) if group else scenario.draw_each_step(draw)
+    drawn_steps = scenario.draw_steps(draw, most_steps) if group > 0 else scenario.draw_each_step(draw)
     return Story(steps=drawn_steps, replicas=replicas, seed=mix(seed, group) % 2**32)
 
 

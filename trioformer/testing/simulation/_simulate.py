@@ -25,6 +25,9 @@ from ._story import Story
 REPEATED: Final = 100
 """One of so many stories is repeated in another interpreter."""
 
+MORE_GROUPS: Final = 20
+"""How many more stories with all steps, and with random steps, are told if the server has always rejected a step."""
+
 
 def simulate(
     operator: Operator,
@@ -136,6 +139,10 @@ class _Search:
                 number % REPEATED == REPEATED - 1 and self._check_repeatable(outcome, number)
             ):
                 return
+        for group in range(-MORE_GROUPS, MORE_GROUPS):
+            # A step may only have met names that did not exist.
+            if not any(self._judge.rejected.values()) or self._plain(group, is_short=True).problem is not None:
+                break
         self._untested = [
             f"the step {name} never succeeded: {error.partition(': ')[2]}"
             for name, error in self._judge.rejected.items()
@@ -167,10 +174,10 @@ class _Search:
             untested=tuple(self._untested),
         )
 
-    def _plain(self, group: int) -> Outcome:
+    def _plain(self, group: int, *, is_short: bool = False) -> Outcome:
         """Return the outcome of the steps of a group without faults."""
         story = story_without_faults(self._judge.scenario, self._seed, group, self._replicas, self._most_steps)
-        outcome = self._judge.reference(story).outcome
+        outcome = self._judge.reference(story, is_short=is_short).outcome
         if outcome.problem is not None:
             self._shrink(outcome, -1)
         return outcome
