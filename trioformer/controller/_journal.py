@@ -137,11 +137,15 @@ class JournalRecord(Generic[K]):
     result: ReconcileResult | None = None
     error: str = ""
     writes: deque[Write] = attrs.field(factory=lambda: deque(maxlen=MOST_CAUSES))
+    on_error: Callable[[Exception], None] | None = None
+    """A function that is called when the call fails."""
 
     def end(self, result: ReconcileResult, error: Exception | None) -> None:
         """Record the end of the call."""
         self.ended, self.result = trio.current_time(), result
         self.error = "" if error is None else describe_error(error)
+        if error is not None and result == "error" and self.on_error is not None:
+            self.on_error(error)
 
 
 @final

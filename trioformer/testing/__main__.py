@@ -93,7 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME", help="another name of this server; may be repeated"
     )
-    serve.add_argument("--insecure-http", action="store_true", help="serve HTTP without TLS and, by default, a token")
+    serve.add_argument(
+        "--insecure-http",
+        action="store_true",
+        help="serve HTTP without TLS and, unless --token-file is given, without a token",
+    )
     serve.add_argument(
         "--certificate", type=Path, metavar="PATH", help="the certificate (PEM); default: one of a new authority"
     )

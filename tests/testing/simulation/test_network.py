@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import pytest
+import trio
 
 from tests.testing.simulation.operators import Maps, operate
+from trioformer import Client
+from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing.simulation import Fault, Step, Story
 from trioformer.testing.simulation._run import Outcome, run_story
 from trioformer.testing.simulation._scenario import Scenario
@@ -24,7 +27,7 @@ def outcome_of(**fault: object) -> Outcome:
 
 
 def lines(outcome: Outcome, what: str) -> list[tuple[float, str]]:
-    return [(one.time, one.outcome) for one in outcome.entries if one.what.startswith(what)]
+    return [(one.time, one.outcome.partition(":")[0]) for one in outcome.entries if one.what.startswith(what)]
 
 
 EFFECTS: Final[Mapping[FaultKind, str]] = {
@@ -49,6 +52,21 @@ def test_the_request_has_the_outcome_of_the_fault(kind: FaultKind, expected: str
     # The operator learns from the server, and not from the response, that the first Secret exists.
     assert codes.count("201") == (1 if after and expected != "201" else 2)
     assert sum("Secret" in name for name in outcome.state) == 2
+
+
+def test_the_trace_has_the_message_of_the_server_in_one_short_line() -> None:
+    entries = outcome_of(kind="answer", code=403).entries
+    assert "403: the simulation refuses this request" in [one.outcome for one in entries]
+    name = "n" * 200
+    entries = run_story(getting, Scenario(Maps), Story()).entries
+    (outcome,) = [one.outcome for one in entries if one.what.endswith(name)]
+    assert outcome.startswith('404: configmaps "nnn')
+    assert len(outcome) <= 110
+
+
+async def getting(client: Client) -> None:
+    await client.api(ConfigMap, namespace="default").get_or_none("n" * 200)
+    await trio.sleep_forever()
 
 
 def test_a_killed_replica_starts_again_and_finishes_its_work() -> None:

@@ -29,5 +29,15 @@ def test_what_is_not_a_story_is_an_error(text: str) -> None:
 
 def test_the_prose_says_who_does_what_and_which_request_is_hit() -> None:
     text = str(STORY)
-    for part in ("2 replicas", "create(count=2)", "5 s later", "2. patch pods/status", "killed"):
+    for part in ("2 replicas", "create(count=2)", "5 s later", "After patch number 2 of pods/status: ", "killed"):
         assert part in text
+    one = Story(faults=(Fault(kind="cut", at="patch pods"),))
+    assert str(one).splitlines() == [
+        "1 replica of the operator runs.",
+        "Before the first patch pods: the connection breaks.",
+    ]
+
+
+def test_an_unknown_kind_of_fault_is_an_error() -> None:
+    with pytest.raises(ValueError, match="'rvial' is no kind of fault; the kinds are answer, cut"):
+        Fault(kind="rvial")  # type: ignore[arg-type]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
+import traceback
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 import attrs
 import trio
 
+from ..._util import first_leaf
 from ...controller import current_request
 from ...controller._internal import Journal, JournalRecord
 from ...models._internal import decode
@@ -31,6 +35,7 @@ MOST_RECONCILES: Final = 100
 START: Final = EPOCH.timestamp()
 """The wall time at the start of a story, in seconds since 1970."""
 _BLIND: Final = frozenset({"update", "patch"})
+_LIBRARIES: Final = frozenset({"trioformer", "trio", "outcome", "httpx", "httpcore", "attr"}) | sys.stdlib_module_names
 _VERSION: Final = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
@@ -160,7 +165,7 @@ class Life:
             scope.cancel()
 
     def kill(self, restarts_after: float) -> None:
-        """Kill the replica.  Its clean-up reaches nothing."""
+        """Kill the replica.  Requests of its clean-up do not reach the server."""
         self.is_cut_off, self.restarts_after = True, restarts_after
         self.connection.cancel_scope.cancel()
         self.over.set()
@@ -179,14 +184,27 @@ class Life:
         self.journals[record.reconcile_id] = journal
         self.seen_at[record.reconcile_id] = dict(self.seen)
         self.causes[record.reconcile_id] = record
-        self.record.called.set()
-        self.record.called = trio.Event()
+        record.on_error = partial(self._note_error, record)
         self.record.calls.setdefault(str(record.request), set()).add(int(trio.current_time()))
         self._count(str(record.request), MOST_RECONCILES, f"reconciles {record.request}")
 
     def is_dropped(self, call: JournalRecord[Any]) -> bool:
         """Return whether the run of the controller has ended, so that the next run begins with all objects."""
         return self.over.is_set() or self.journals[call.reconcile_id].dropped_at >= (call.ended or 0.0)
+
+    def _note_error(self, record: JournalRecord[Any], error: Exception) -> None:
+        record.error += place_of(error)
+        self.record.add(self.name, f"reconcile {record.request}", f"failed: {record.error}", record)
+
+    def failed_calls(self) -> dict[str, list[JournalRecord[Any]]]:
+        """Return the calls to ``reconcile`` since the last one that has not failed, by request."""
+        found: dict[str, list[JournalRecord[Any]]] = {}
+        for one in self.causes.values():
+            if one.result == "error":
+                found.setdefault(str(one.request), []).append(one)
+            else:
+                found.pop(str(one.request), None)
+        return found
 
     def new_call(self, record: RequestRecord, body: bytes, content_type: str) -> Call:
         """Return a request that the current task sends."""
@@ -241,6 +259,17 @@ class Life:
         else:
             return
         self.record.report("one leader", call.kind, f"{self.name} sent {call.what} {why}")
+
+
+def place_of(error: Exception) -> str:
+    """Return the file and the line of the innermost frame in the user's code, such as ``, at operator.py:12``."""
+    leaf = first_leaf(error)
+    frames = traceback.walk_tb(None if leaf is None else leaf.__traceback__)
+    for frame, line in reversed(list(frames)):
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _LIBRARIES:
+            path, here = Path(frame.f_code.co_filename), Path.cwd()
+            return f", at {path.relative_to(here) if path.is_relative_to(here) else path}:{line}"
+    return ""
 
 
 def revisions_in(content: bytes) -> list[int]:

@@ -11,7 +11,9 @@ import attrs
 import httpx
 import trio
 
+from ..._text import one_line
 from ...errors import StatusError
+from ...models._internal import decode
 from .._in_memory import EarlyEndError, Exchange, InMemoryTransport, connection_refused
 from .._serving._requests import read_request
 from .._storage._clock import timestamp
@@ -25,6 +27,8 @@ LATENCY: Final = 0.01
 """The seconds that each request takes, so that others can act in the meantime."""
 GIVE_UP: Final = 60.0
 """The seconds after which a connection without a response breaks."""
+LONGEST_MESSAGE: Final = 100
+"""The number of letters of the server's message in the trace."""
 RIVAL: Final = "simulation.trioformer/rival"
 """The annotation and the condition that a rival writes."""
 _MESSAGES: Final = {403: "the simulation refuses this request", 409: "the simulation reports a conflict"}
@@ -48,23 +52,15 @@ class Network:
     """While caches stay behind, the last revision that they may see."""
     lives: list[Life] = attrs.field(factory=list)
     """The lives of all replicas, oldest first."""
+    over: trio.Event = attrs.field(factory=trio.Event)
+    """Set when replicas no longer start again."""
     _fresh: trio.Event = attrs.field(factory=trio.Event)
     _rivals: int = 0
-    _is_over: bool = False
 
     def end(self) -> None:
         """Do not start replicas again, and let no more faults occur: what is stopped should leave nothing behind."""
-        self._is_over = True
+        self.over.set()
         self.faults.clear()
-
-    def is_over(self) -> bool:
-        """Return whether replicas no longer start again."""
-        return self._is_over
-
-    @property
-    def is_disturbed(self) -> bool:
-        """Whether a fault has occurred that may have caused an error."""
-        return bool(self.struck)
 
     def take(self, kind: str) -> list[Fault]:
         """Count a request, and return the faults that occur at it."""
@@ -104,15 +100,9 @@ class Network:
             if record.subresource == "status":
                 found: Any = self.world.get(resource, record.name, namespace=namespace)
                 if conditions := (found.get("status") or {}).get("conditions"):
-                    time = timestamp(self.record.server.clock)
-                    mine = {
-                        "type": RIVAL,
-                        "status": "True",
-                        "reason": "Rival",
-                        "message": "",
-                        "lastTransitionTime": time,
-                    }
-                    patch = {"status": {"conditions": [*conditions, mine]}}
+                    now = timestamp(self.record.server.clock)
+                    own = {"type": RIVAL, "status": "True", "reason": "Rival", "message": "", "lastTransitionTime": now}
+                    patch = {"status": {"conditions": [*conditions, own]}}
             self.world.patch(resource, record.name, patch, namespace=namespace)
 
 
@@ -147,6 +137,8 @@ class StoryTransport(httpx.AsyncBaseTransport):
             entry.outcome = "cancelled"
             raise
         entry.outcome = str(response.status_code)
+        if response.is_error and (message := _message(await response.aread())):
+            entry.outcome += f": {message}"
         return response
 
     async def _send(self, request: httpx.Request, call: Call) -> httpx.Response:
@@ -304,6 +296,11 @@ class WatchedStream(httpx.AsyncByteStream):
             self._life.open_watches -= 1
             stream, self._stream = self._stream, None  # type: ignore[assignment]
             await stream.aclose()
+
+
+def _message(content: bytes) -> str:
+    found = decode(content) if content[:1] == b"{" else {}
+    return one_line(str(found.get("message") or ""), longest=LONGEST_MESSAGE)
 
 
 def _error(code: int, *, after: bool) -> httpx.Response:

@@ -132,8 +132,6 @@ class Record:
     """The largest number of objects at one time, by the owner's identity and the kind."""
     written: trio.Event = attrs.field(factory=trio.Event)
     """An event that is replaced and set at each write of a replica, except for Leases and Events."""
-    called: trio.Event = attrs.field(factory=trio.Event)
-    """An event that is replaced and set at each call to ``reconcile``."""
     requests: int = 0
     """The number of requests of the replicas."""
     leases: dict[str, Lease] = attrs.field(factory=dict)

@@ -17,7 +17,7 @@ from ...client import Client, ClientOptions, open_client
 from ...client._internal import simulated_cluster
 from ...controller._internal import collect_journal
 from ...kubeconfig import ClusterConfig
-from ._life import LONGEST_RESTART, Life
+from ._life import LONGEST_RESTART, Life, place_of
 from ._network import Network, StoryTransport
 
 Operator: TypeAlias = Callable[[Client], Awaitable[object]]
@@ -38,19 +38,19 @@ async def run_replica(
     """Run one replica of the operator, life after life, until the story stops it."""
     pause = FIRST_RESTART
     seeds = random.Random(seed)
-    while not network.is_over():
+    while not network.over.is_set():
         life = Life(network.record.server, network.record, index, seeds.getrandbits(64), skew, nursery)
         network.lives.append(life)
         began = trio.current_time()
         nursery.start_soon(_live, life, operator, network)
         await life.over.wait()
-        if network.is_over():  # stopped in the meantime
+        if network.over.is_set():  # stopped in the meantime
             return
         if life.restarts_after is not None:
             await trio.sleep(life.restarts_after)
             continue
         network.record.add(life.name, "ended", life.error)
-        if not network.is_disturbed:
+        if not network.struck:  # a fault may have caused the error
             network.record.report("operator failed", life.error.partition(":")[0], f"{life.name} ended: {life.error}")
         pause = FIRST_RESTART if trio.current_time() - began >= STABLE_AFTER else pause
         network.record.disturb(pause)
@@ -76,7 +76,7 @@ async def _live(life: Life, operator: Operator, network: Network) -> None:
                 life.error = "it returned, although it was not stopped"
             life.connection.cancel_scope.cancel()
     except (Exception, SystemExit) as error:  # noqa: BLE001  # the operator starts again, as in a pod
-        life.error = describe_error(error)
+        life.error = f"{describe_error(error)}{place_of(error)}"
     except BaseExceptionGroup as group:
         _, rest = group.split((Exception, SystemExit))
         if rest is not None:

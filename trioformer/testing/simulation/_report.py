@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Final, final, get_args
 
 import attrs
 
 from ...controller._internal import describe_causes
 from ._record import Entry, Problem
-from ._story import Story
+from ._story import FaultKind, Story
 
 _SHOWN: Final = 40
 """The number of lines of the trace in a report."""
@@ -19,7 +19,7 @@ _MANY: Final = 5
 
 
 class StoryFailed(AssertionError):  # noqa: N818  # as pytest's Failed
-    """A story in which the operator did something wrong.
+    """A story in which the operator did something wrong, or a simulation that did not test what it should.
 
     The message has the problem, the shortest story that leads to it, the end of the trace, and a test that repeats it.
     """
@@ -44,7 +44,8 @@ class Failure:
     def describe(self, operator: str, scenario: str) -> str:
         """Return the problem, the story, the end of the trace, and a test."""
         where = f" (found in story {self.number})" if self.number >= 0 else ""
-        lines = [f"{self.problem.check}: {self.problem.text}{where}", "", "The story:"]
+        check, text = self.problem.check, self.problem.text
+        lines = [f"{text if text.startswith(check) else f'{check}: {text}'}{where}", "", "The story:"]
         lines += [f"  {line}" for line in str(self.story).splitlines()]
         lines += ["", "What happened:", *(f"  {line}" for line in self._trace())]
         lines += ["", "A test that repeats the story:", "", *_test(self.story, operator, scenario)]
@@ -57,7 +58,8 @@ class Failure:
         lines: dict[str, list[str]] = {}
         for one in found[max(0, first - _BEFORE) :]:
             # Attempts that fail in the same way are one line.
-            same = f"{one.who} {one.what} {one.outcome}" if one.outcome == "no response" else str(len(lines))
+            is_attempt = one.outcome.startswith(("no response", "failed"))
+            same = f"{one.who} {one.what} {one.outcome}" if is_attempt else str(len(lines))
             lines.setdefault(same, []).extend(lines_of(one))
         shown = [
             line
@@ -114,23 +116,30 @@ class Report:
     """The kinds of requests at which faults could occur."""
     failure: Failure | None = None
     """The first story that failed, or None."""
+    untested: tuple[str, ...] = ()
+    """The steps that the server always rejected without faults, and the faults of a given story that did not occur."""
 
     def check(self) -> None:
-        """Raise an error if a story has failed.
+        """Raise an error if a story has failed, or if something was not tested.
 
         Raises:
-            StoryFailed: A story has failed.
+            StoryFailed: A story has failed, a step never succeeded, or a fault of the given story did not occur.
         """
         if self.failure is not None:
             raise StoryFailed(self.failure.describe(self.operator, self.scenario))
+        if self.untested:
+            raise StoryFailed("\n".join(self.untested))
 
     def __str__(self) -> str:
         faults = ", ".join(f"{kind} ({count})" for kind, count in sorted(self.faults.items()))
+        missing = ", ".join(kind for kind in get_args(FaultKind) if kind not in self.faults)
         lines = [
             f"{self.stories} stories of {self.operator} with {self.scenario}",
             f"{self.runs} runs, {self.requests} requests, {self.seconds:,.0f} virtual seconds",
             f"faults that occurred: {faults or 'none'}",
+            *[f"kinds of faults that did not occur: {missing}"] * bool(missing and self.stories),
             f"at: {', '.join(self.anchors) or 'nothing'}",
+            *self.untested,
             "no story failed" if self.failure is None else f"failed: {self.failure.problem.text}",
         ]
         return "\n".join(lines)

@@ -15,13 +15,13 @@ import trio
 from trio.testing import MockClock
 
 from ..._text import describe_error, one_line
+from ..._util import first_leaf
 from ...controller._internal import JournalRecord
 from ...errors import NotFoundError
 from ...models import resource_of
 from .._scripted_pods import run_pod
 from .._server import APIServer
 from ._draw import mix
-from ._life import Life
 from ._network import Network
 from ._record import Entry, Problem, Record, acting, stored_objects
 from ._replica import Operator, current_life, run_replica
@@ -41,7 +41,9 @@ PATIENCE: Final = 300.0
 RETRY: Final = 600.0
 """The seconds within which a call to ``reconcile`` that has failed must be repeated."""
 CALL: Final = 10.0
-"""The seconds for a call to ``reconcile`` that another one has asked for."""
+"""The seconds for a call to ``reconcile`` that has begun or is asked for."""
+BACKOFF: Final = 3.0
+"""How much longer than the previous pause the pause before a repetition may be."""
 STOPPING: Final = 60.0
 """The seconds within which a replica must stop."""
 FIRST_REVISION: Final = 1_000_000
@@ -61,7 +63,7 @@ class Outcome:
     state: State
     """The objects after the story has settled."""
     step_errors: tuple[str, ...]
-    """The class of the error of each step, or an empty string."""
+    """The error of each step, or an empty string."""
     most_children: Mapping[tuple[str, str], int]
     """The largest number of objects at one time, by the owner's identity and the kind."""
     counts: Mapping[str, int]
@@ -75,14 +77,25 @@ class Outcome:
     requests: int
     """The number of requests of the operator."""
 
+    @property
+    def missed(self) -> tuple[Fault, ...]:
+        """The faults that did not occur."""
+        return tuple(one for one in self.story.faults if one.kind != "clock" and one not in self.struck)
+
 
 def run_story(operator: Operator, scenario: Scenario, story: Story) -> Outcome:
     """Run one story in a run of trio of its own."""
     clock = MockClock(autojump_threshold=0)
     run = _StoryRun(operator, scenario, story)
+    mistake: Exception | None = None
     order = Order(story.schedule, _replica_of, clock.current_time, run.stop_loop)
     with quiet(), replaced(run.chance) as instrument, ordered(order):
-        trio.run(run.main, clock=clock, instruments=[instrument])
+        try:
+            trio.run(run.main, clock=clock, instruments=[instrument])
+        except ExceptionGroup as error:
+            mistake = first_leaf(error)
+    if mistake is not None:  # in the scenario
+        raise mistake
     return run.outcome()
 
 
@@ -174,7 +187,7 @@ class _StoryRun:
                     replicas.cancel_scope.cancel()
                 cluster.cancel_scope.cancel()
         if self._is_loop:
-            self.record.report("hot loop", "tasks", "tasks run for ever without waiting")
+            self.record.report("hot loop", "tasks", "tasks run forever without waiting")
         self.seconds = trio.current_time()
 
     async def _tell(self, replicas: trio.Nursery) -> None:
@@ -194,7 +207,7 @@ class _StoryRun:
             arguments = ", ".join(f"{name}={value!r}" for name, value in one.arguments.items())
             entry = record.add("the user", f"{one.name}({arguments})")
             entry.outcome = self.scenario.play(self.user, self.world, one)
-            self.step_errors.append(entry.outcome.partition(":")[0])
+            self.step_errors.append(entry.outcome)
         self.record.disturb(0)
         await self._settle(QUIET)
         self._check_user("eventually")
@@ -214,7 +227,8 @@ class _StoryRun:
             if not quiet_time.cancelled_caught:
                 since = trio.current_time()
                 if since > record.disturbed_until + PATIENCE:
-                    last = next(one for one in reversed(record.entries) if one.who.startswith("replica"))
+                    mine = [one for one in record.entries if one.who.startswith("replica")]
+                    last = next(one for one in reversed(mine) if not one.what.startswith("reconcile"))
                     text = f"the operator still writes {PATIENCE:g} s after the last step or fault: {last.what}"
                     record.report("does not settle", " ".join(last.what.split()[:2]), text)
             elif max(since, record.disturbed_until) + quiet_seconds <= until:
@@ -228,32 +242,58 @@ class _StoryRun:
                 since = trio.current_time()
 
     async def _wait_for_retries(self) -> bool:
-        """Wait until each call to ``reconcile`` that has failed or has asked for another one is followed by one.
+        """Wait for the calls to ``reconcile`` that must follow: each failed one, and those that were asked for.
 
         Returns:
-            Whether there was one, and something may have changed.
+            Whether something may have changed.
         """
-        failed, asked = self._last_calls("error"), self._last_calls("requeue_after")
-        written = self.record.written
-        if failed or asked:
-            with trio.move_on_after(RETRY):
-                while set(failed + asked) & set(self._last_calls("error") + self._last_calls("requeue_after")):
-                    await self.record.called.wait()
-            await trio.sleep(CALL)
-        for call in failed:
-            if call in self._last_calls("error"):
-                text = f"the call for {call.request} failed ({call.error}), and was not repeated within {RETRY:g} s"
-                self.record.report("not tried again", call.error.partition(":")[0], text)
-        return bool(failed) or written.is_set()
+        first = {request: calls[0] for request, calls in self._failing()}
+        pending, written = self._pending(), self.record.written
+        if not (first or pending):
+            return False
 
-    def _last_calls(self, result: str) -> list[JournalRecord[Any]]:
-        """Return the calls of running replicas with a result that no replica has followed by another call."""
-        last: dict[str, tuple[Life, JournalRecord[Any]]] = {}
-        for life in self.network.lives:
-            for call in life.causes.values():
-                if (known := last.get(str(call.request))) is None or known[1].began <= call.began:
-                    last[str(call.request)] = (life, call)
-        return [call for life, call in last.values() if call.result == result and not life.is_dropped(call)]
+        def is_waiting() -> bool:
+            return bool(pending & self._pending()) or any(calls[0] is first.get(one) for one, calls in self._failing())
+
+        with trio.move_on_after(RETRY):
+            while is_waiting():  # noqa: ASYNC110  # in virtual time
+                await trio.sleep(CALL)
+        await trio.sleep(CALL)
+        for request, calls in self._failing():
+            if calls[0] is not first.get(request):
+                continue
+            last, ago = calls[-1], trio.current_time() - calls[-1].began
+            check = "fails each time"
+            text = f"has failed {len(calls)} times in a row, the last time {ago:.0f} s ago: {last.error}"
+            if ago > max(RETRY - 1, *(BACKOFF * (last.began - one.began) for one in calls[-2:])):
+                check = "not tried again"
+                text = f"failed ({last.error}), and was not repeated within {RETRY:g} s"
+            self.record.report(check, last.error.partition(":")[0], f"the call for {request} {text}")
+        return bool(first) or written.is_set()
+
+    def _failing(self) -> list[tuple[str, list[JournalRecord[Any]]]]:
+        """Return the failed calls since the last one that has not failed, in any replica, by request."""
+        good: dict[str, float] = {}
+        for call in (call for life in self.network.lives for call in life.causes.values()):
+            if call.result != "error":
+                good[str(call.request)] = max(call.began, good.get(str(call.request), 0.0))
+        return [
+            (request, calls)
+            for life in self.network.lives
+            for request, calls in life.failed_calls().items()
+            if not life.is_dropped(calls[-1]) and calls[-1].began >= good.get(request, 0.0)
+        ]
+
+    def _pending(self) -> set[tuple[str, object]]:
+        """Return the calls that are running or have asked for another call, which has not begun, with their results."""
+        last = {
+            (id(life), str(call.request)): (life, call) for life in self.network.lives for call in life.causes.values()
+        }
+        return {
+            (call.reconcile_id, call.result)
+            for life, call in last.values()
+            if call.result in (None, "requeue_after") and not life.is_dropped(call)
+        }
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
@@ -261,8 +301,9 @@ class _StoryRun:
         """Call a check of the scenario."""
         check = getattr(self.user, name, None)
         try:
-            if check is not None:
-                check(self.world)
+            if check is not None and (result := check(self.world)) is not None:
+                text = f"{name}() returned {result!r}, which is not checked; write assert instead of return"
+                self.record.report(name, "", text)
         except Exception as error:  # noqa: BLE001  # whatever it is, the story is worth a report
             line = traceback.extract_tb(error.__traceback__)[-1].line or ""
             what = one_line(str(error)) if isinstance(error, AssertionError) else describe_error(error)

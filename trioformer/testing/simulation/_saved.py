@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import final
 
 import attrs
 
+from ._scenario import Scenario
 from ._story import Story
 
 
@@ -21,13 +23,17 @@ class SavedStories:
     _directory: Path | None
     _name: str
 
-    def read(self) -> Iterator[tuple[Path, Story]]:
-        """Yield the saved stories.  Those that this version of the library cannot read are removed."""
+    def read(self, scenario: Scenario) -> Iterator[tuple[Path, Story]]:
+        """Yield the saved stories.  Those that can no longer be read, or do not fit the scenario, are removed."""
         for path in sorted(self._directory.glob(f"{self._name}-*.json")) if self._directory is not None else ():
             try:
-                yield path, Story.from_json(path.read_text("utf-8"))
-            except ValueError:
+                story = Story.from_json(path.read_text("utf-8"))
+                scenario.check_story(story)
+            except ValueError as error:
                 path.unlink()
+                warnings.warn(f"{path} was removed, because it cannot be told any more: {error}", stacklevel=2)
+            else:
+                yield path, story
 
     def save(self, story: Story) -> None:
         """Save a story, unless the directory cannot be written."""

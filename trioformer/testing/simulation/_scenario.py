@@ -8,12 +8,13 @@ from typing import Any, TypeVar, final
 
 import attrs
 
+from ..._text import describe_error
 from ...crds import crd_of
 from ...errors import StatusError
 from ...models import KubernetesObject, ObjectMeta, resource_of, to_dict
 from .._server import APIServer
 from ._draw import Draw
-from ._story import Step, Value
+from ._story import Step, Story, Value
 from ._world import World
 
 T = TypeVar("T")
@@ -43,12 +44,12 @@ class Drawn:
 
     def simpler(self, value: Any) -> list[Value]:
         """Return simpler values, simplest first."""
-        if self.is_range:
+        if self.is_range and type(value) is int:
             low, high = self.values
             zero = min(max(0, low), high)
             nearer = (zero, min(zero + 1, high), (zero + value) // 2)
             return [one for one in nearer if abs(one - zero) < abs(value - zero)]
-        return list(self.values[: self.values.index(value)])
+        return list(self.values[: self.values.index(value) if value in self.values else None])
 
 
 def drawn(*values: T) -> T:
@@ -64,9 +65,13 @@ def drawn(*values: T) -> T:
         values: Two integers, which are the lowest and the highest value, or all values, the simplest first.
 
     Raises:
+        TypeError: A value is not a number, a boolean or a string.
         ValueError: There is no value, or the lowest integer is above the highest one.
     """
     found: Any = Drawn(values)
+    for one in values:
+        if not isinstance(one, int | float | str | None):
+            raise TypeError(f"drawn() takes numbers, booleans and strings, not {one!r}")
     if not values or (found.is_range and values[0] > values[1]):  # type: ignore[operator]
         raise ValueError(f"drawn{values} has no value; write drawn(lowest, highest) or drawn(value, …)")
     return found  # type: ignore[no-any-return]
@@ -99,19 +104,35 @@ class Scenario:
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.cls, type):
             raise TypeError(f"a scenario is a class, not {self.cls!r}")
-        self.kinds = tuple(getattr(self.cls, "kinds", ()))
+        self.kinds = _tuple_of(self.cls, "kinds")
         if not self.kinds:
             raise TypeError(f"{self.cls.__name__} has no kinds; write for example kinds = (Website,)")
-        self.ignored_paths = tuple(getattr(self.cls, "ignored_paths", ()))
-        self.kept = tuple(resource_of(kind).kind for kind in getattr(self.cls, "kept_kinds", ()))
-        self.steps = {name: _arguments(self.cls, name) for name in _step_names(self.cls)} or {
-            name: {"kind": Drawn(tuple(range(len(self.kinds))))} for name in ("create", "change", "delete")
+        self.ignored_paths = _tuple_of(self.cls, "ignored_paths")
+        self.kept = tuple(resource_of(kind).kind for kind in _tuple_of(self.cls, "kept_kinds"))
+        names = _step_names(self.cls)
+        for name in _PLAIN_STEPS:
+            if name not in names and callable(getattr(self.cls, name, None)):
+                raise TypeError(f"{self.cls.__name__}.{name} is not decorated with @step")
+        for name in ("start", "always", "eventually", *names):
+            if inspect.iscoroutinefunction(getattr(self.cls, name, None)):
+                raise TypeError(f"{self.cls.__name__}.{name} is async; write def")
+        self.steps = {name: _arguments(self.cls, name) for name in names} or {
+            name: {"kind": Drawn(tuple(range(len(self.kinds))))} for name in _PLAIN_STEPS
         }
 
     @property
     def name(self) -> str:
         """The name of the class."""
         return self.cls.__qualname__.rpartition(".")[2]
+
+    def check_story(self, story: Story) -> None:
+        """Raise a ``ValueError`` if a story has steps or arguments that the class does not have."""
+        for one in story.steps:
+            if one.name not in self.steps:
+                raise ValueError(f"{self.name} has no step {one.name}; its steps are {', '.join(self.steps)}")
+            if set(one.arguments) != set(self.steps[one.name]):
+                wanted = ", ".join(self.steps[one.name]) or "no arguments"
+                raise ValueError(f"the step {one.name} of {self.name} takes {wanted}, not {', '.join(one.arguments)}")
 
     def draw_steps(self, draw: Draw, most: int) -> tuple[Step, ...]:
         """Draw the steps of a story.  The first one is the first step of the class."""
@@ -141,12 +162,22 @@ class Scenario:
         try:
             method(world, **given.arguments)
         except StatusError as error:
-            return f"{type(error).__name__}: {error}"
+            return describe_error(error)
         return ""
 
 
+_PLAIN_STEPS = ("create", "change", "delete")
+"""The steps of a scenario that has none."""
 WAITS = (0.0, 1.0, 5.0, 20.0, 60.0)
 """The seconds between two steps."""
+
+
+def _tuple_of(cls: type[Any], name: str) -> tuple[Any, ...]:
+    found = getattr(cls, name, ())
+    if not isinstance(found, tuple | list):
+        written = getattr(found, "__name__", repr(found))
+        raise TypeError(f"{cls.__name__}.{name} is not a tuple; write {name} = ({written},)")
+    return tuple(found)
 
 
 def _step_names(cls: type[Any]) -> list[str]:
@@ -157,7 +188,7 @@ def _step_names(cls: type[Any]) -> list[str]:
 
 
 def _arguments(cls: type[Any], name: str) -> dict[str, Drawn]:
-    _, _, *parameters = inspect.signature(getattr(cls, name)).parameters.values()
+    parameters = list(inspect.signature(getattr(cls, name)).parameters.values())[2:]
     for one in parameters:
         if not isinstance(one.default, Drawn):
             raise TypeError(f"{cls.__name__}.{name}: the argument {one.name} needs a value from drawn()")

@@ -84,6 +84,8 @@ class Judge:
     seconds: float = 0.0
     struck: dict[str, int] = attrs.field(factory=dict)
     """How often each kind of fault has occurred."""
+    rejected: dict[str, str] = attrs.field(factory=dict)
+    """The last error of each step without faults, or an empty string if the step has succeeded."""
     _references: OrderedDict[object, Reference] = attrs.field(factory=OrderedDict)
 
     def run(self, story: Story) -> Outcome:
@@ -93,7 +95,9 @@ class Judge:
         self.runs += 1
         self.requests += outcome.requests
         self.seconds += outcome.seconds
-        for fault in outcome.struck:
+        for fault in story.faults:
+            if fault in outcome.missed:
+                continue
             self.struck[fault.kind] = self.struck.get(fault.kind, 0) + 1
         return outcome
 
@@ -109,6 +113,8 @@ class Judge:
         most: dict[tuple[str, str], int] = {}
         for schedule in _SCHEDULES[: 1 if is_short else 3]:
             outcome = self.run(attrs.evolve(plain, schedule=schedule))
+            for one, error in zip(story.steps, outcome.step_errors, strict=False):
+                self.rejected[one.name] = error and self.rejected.get(one.name, error)
             if outcome.problem is not None:
                 outcomes = [outcome]
                 break
@@ -139,7 +145,7 @@ class Judge:
         return attrs.evolve(outcome, problem=found)
 
     def _compare(self, reference: Reference, outcome: Outcome, ignored: frozenset[str]) -> Problem | None:
-        if outcome.step_errors != reference.outcome.step_errors:
+        if _classes(outcome.step_errors) != _classes(reference.outcome.step_errors):
             return None  # the user has met another situation
         for (owner, kind), count in outcome.most_children.items():
             if count > (most := reference.most_children.get((owner, kind), 0)):
@@ -152,10 +158,14 @@ class Judge:
         return None
 
 
+def _classes(errors: tuple[str, ...]) -> list[str]:
+    return [one.partition(":")[0] for one in errors]
+
+
 def story_without_faults(scenario: Scenario, seed: int, group: int, replicas: int, most_steps: int) -> Story:
-    """Return the first story of a group, whose stories have the same steps.  That of group 0 has all steps."""
+    """Return the first story of a group, whose stories have the same steps.  Up to group 0, it has all steps."""
     draw = Draw(mix(seed, group))
-    drawn_steps = scenario.draw_steps(draw, most_steps) if group else scenario.draw_each_step(draw)
+    drawn_steps = scenario.draw_steps(draw, most_steps) if group > 0 else scenario.draw_each_step(draw)
     return Story(steps=drawn_steps, replicas=replicas, seed=mix(seed, group) % 2**32)
 
 

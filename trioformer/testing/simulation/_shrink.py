@@ -41,8 +41,8 @@ class _Shrinking:
 
     def try_all(self) -> None:
         """Try to leave out and to simplify each part once."""
-        occurred = self.best.struck
-        self._try(faults=tuple(one for one in self._story.faults if one.kind == "clock" or one in occurred))
+        missed = self.best.missed
+        self._try(faults=tuple(one for one in self._story.faults if one not in missed))
         self._leave_out("faults")
         self._leave_out("steps")
         for replicas in range(1, self._story.replicas):

@@ -25,6 +25,9 @@ from ._story import Story
 REPEATED: Final = 100
 """One of so many stories is repeated in another interpreter."""
 
+MORE_GROUPS: Final = 20
+"""How many more stories with all steps, and with random steps, are told if the server has always rejected a step."""
+
 
 def simulate(
     operator: Operator,
@@ -64,7 +67,7 @@ def simulate(
     Raises:
         RuntimeError: trio is running, or its version has no hook for the order of tasks.
         TypeError: The scenario has no kinds, or an argument of a step has no :func:`drawn` value.
-        ValueError: A number is out of range.
+        ValueError: A number is out of range, or the story does not fit the scenario.
     """
     if trio.lowlevel.in_trio_run():
         raise RuntimeError("simulate() runs trio itself, so call it from a function that is not async")
@@ -97,6 +100,7 @@ class _Search:
     _told: int = 0
     _first: Outcome | None = None
     _failure: Failure | None = None
+    _untested: list[str] = attrs.field(factory=list)
     _saved: SavedStories = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -106,13 +110,16 @@ class _Search:
 
     def try_story(self, story: Story) -> None:
         """Tell one story, and do not shrink it."""
+        self._judge.scenario.check_story(story)
         outcome = self._judge.judge(story)
         if outcome.problem is not None:
             self._fail(outcome, -1)
+        requests = ", ".join(sorted(outcome.counts))
+        self._untested = [f"this fault did not occur: {one} (the requests were {requests})" for one in outcome.missed]
 
     def try_saved(self) -> None:
         """Tell the stories that failed the last time, and forget those that no longer fail."""
-        for path, story in self._saved.read():
+        for path, story in self._saved.read(self._judge.scenario):
             if self._tell(story, -1).problem is not None:
                 return
             path.unlink(missing_ok=True)
@@ -132,6 +139,15 @@ class _Search:
                 number % REPEATED == REPEATED - 1 and self._check_repeatable(outcome, number)
             ):
                 return
+        for group in range(-MORE_GROUPS, MORE_GROUPS):
+            # A step may only have met names that did not exist.
+            if not any(self._judge.rejected.values()) or self._plain(group, is_short=True).problem is not None:
+                break
+        self._untested = [
+            f"the step {name} never succeeded: {error.partition(': ')[2]}"
+            for name, error in self._judge.rejected.items()
+            if error
+        ]
 
     def try_crashes(self) -> None:
         """Kill a replica before and after each write of the first story."""
@@ -155,12 +171,13 @@ class _Search:
             faults=judge.struck,
             anchors=() if self._first is None else tuple(sorted(self._first.counts)),
             failure=self._failure,
+            untested=tuple(self._untested),
         )
 
-    def _plain(self, group: int) -> Outcome:
+    def _plain(self, group: int, *, is_short: bool = False) -> Outcome:
         """Return the outcome of the steps of a group without faults."""
         story = story_without_faults(self._judge.scenario, self._seed, group, self._replicas, self._most_steps)
-        outcome = self._judge.reference(story).outcome
+        outcome = self._judge.reference(story, is_short=is_short).outcome
         if outcome.problem is not None:
             self._shrink(outcome, -1)
         return outcome
@@ -192,7 +209,10 @@ class _Search:
         judge = self._judge
         difference = first_difference(judge.operator, judge.scenario, outcome.story, outcome.entries)
         if difference:
-            problem = Problem("not repeatable", "", f"the story differs in another interpreter: {difference}")
+            text = f"the story differs in another interpreter: {difference}"
+            if outcome.problem is not None:
+                text += f"; here, it failed with {outcome.problem.check}: {outcome.problem.text}"
+            problem = Problem("not repeatable", "", text)
             self._failure = Failure(problem=problem, story=outcome.story, number=number, entries=outcome.entries)
         return difference
 

@@ -40,6 +40,11 @@ class Step:
         return f"{f'{self.wait:g} s later, ' * bool(self.wait)}the user calls {self.name}({arguments})"
 
 
+def _check_kind(_: object, __: object, kind: str) -> None:
+    if kind not in _EFFECTS:
+        raise ValueError(f"{kind!r} is no kind of fault; the kinds are {', '.join(_EFFECTS)}")
+
+
 @final
 @attrs.frozen(kw_only=True)
 class Fault:
@@ -65,7 +70,7 @@ class Fault:
     - ``pods late``: pods that start in the next minutes become ready ``lasts`` seconds late
     """
 
-    kind: FaultKind
+    kind: FaultKind = attrs.field(validator=_check_kind)
     """What happens."""
     at: str = ""
     """The request, as the verb and the resource, such as ``patch websites/status``.  Empty for ``clock``."""
@@ -85,10 +90,10 @@ class Fault:
     def __str__(self) -> str:
         if self.kind == "clock":
             return f"the clock of replica {self.replica} is {self.lasts:g} s ahead"
-        when = f"{'after' if self.after else 'before'} {self.number}. {self.at}".replace(" 1. ", " the first ")
-        return (
-            f"{when}: {_EFFECTS[self.kind].format(code=self.code, lasts=f'{self.lasts:g} s', back=f'{self.back:g} s')}"
-        )
+        verb, _, resource = self.at.partition(" ")
+        which = f"the first {self.at}" if self.number == 1 else f"{verb} number {self.number} of {resource}"
+        effect = _EFFECTS[self.kind].format(code=self.code, lasts=f"{self.lasts:g} s", back=f"{self.back:g} s")
+        return f"{'after' if self.after else 'before'} {which}: {effect}"
 
 
 _EFFECTS: dict[FaultKind, str] = {
@@ -138,7 +143,7 @@ class Story:
     """The seed of the random numbers of the operator."""
 
     def __str__(self) -> str:
-        lines = [f"{self.replicas} replica{'s' * (self.replicas > 1)} of the operator run."]
+        lines = [f"{self.replicas} replica{'s' * (self.replicas > 1)} of the operator run{'s' * (self.replicas == 1)}."]
         lines += [f"{text[0].upper()}{text[1:]}." for text in map(str, (*self.steps, *self.faults))]
         return "\n".join(lines)
 
