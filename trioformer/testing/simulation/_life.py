@@ -261,9 +261,9 @@ class Life:
         self.record.report("one leader", call.kind, f"{self.name} sent {call.what} {why}")
 
 
-def place_of(error: Exception) -> str:
+def place_of(error: BaseException) -> str:
     """Return the file and the line of the innermost frame in the user's code, such as ``, at operator.py:12``."""
-    leaf = first_leaf(error)
+    leaf = first_leaf(error) if isinstance(error, Exception) else error
     frames = traceback.walk_tb(None if leaf is None else leaf.__traceback__)
     for frame, line in reversed(list(frames)):
         if frame.f_globals.get("__name__", "").partition(".")[0] not in _LIBRARIES:
