@@ -53,7 +53,7 @@ class WrittenObject:
     _read_version: Callable[[str, str], Awaitable[str]]
     is_clear: bool
     """Whether the response says whether the write was carried out."""
-    _sent_name: str
+    _sent_name: str = attrs.field(alias="sent_name")
     namespace: str = attrs.field(init=False)
     """The namespace, or an empty string for a cluster-scoped object."""
     name: str = attrs.field(init=False)
