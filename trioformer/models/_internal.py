@@ -42,6 +42,7 @@ from ._serde import dumps as dumps
 from ._serde import level_decoder as level_decoder
 from ._serde import list_items as list_items
 from ._serde import plain as plain
+from ._serde import plain_decoder as plain_decoder
 from ._values import MAX_LEVELS as MAX_LEVELS
 from ._values import TOO_DEEP as TOO_DEEP
 from ._values import camel_case as camel_case

@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
 import trio
 
-from ...models._internal import decode, dumps
+from ...models._internal import dumps, plain_decoder
 
 JSONObject: TypeAlias = dict[str, Any]
 """A decoded JSON object that may be modified."""
+
+_decode_stored: Final = plain_decoder(dict[str, Any])  # the levels were checked before the object was stored
 
 
 @final
@@ -53,7 +55,7 @@ class Stored:
 
     def decoded(self) -> JSONObject:
         """Decode the state into a new dict, without kind and apiVersion."""
-        obj: JSONObject = decode(b"{" + self.body)
+        obj: JSONObject = _decode_stored(b"{" + self.body)
         return obj
 
 

@@ -224,13 +224,13 @@ class Record:
             self.identities[uid] = f"{kind} {change.object.key}"
         if resource in EVENTS or resource == LEASES or not self.created_by[uid].startswith("replica"):
             return
-        owners = metadata.get("ownerReferences") or [{"uid": ""}]
+        owners = metadata.get("ownerReferences")
         self._siblings.pop(uid, set()).discard(uid)  # its owner may have changed
-        if change.type == "DELETED" or "deletionTimestamp" in metadata:
-            return
+        if change.type == "DELETED" or "deletionTimestamp" in metadata or not owners:
+            return  # those without an owner may belong to several objects, whose times overlap after a fault
         found = self._siblings[uid] = self._children.setdefault((owners[0]["uid"], kind), set())
         found.add(uid)
-        owner = self.identities.get(owners[0]["uid"], change.object.namespace)
+        owner = self.identities.get(owners[0]["uid"], "an unknown owner")
         self.most_children[owner, kind] = max(self.most_children[owner, kind], len(found))
 
     def _check_update(self, resource: str, change: Change, call: Writing) -> None:

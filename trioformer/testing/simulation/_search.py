@@ -21,6 +21,8 @@ MANY: Final = "too many children"
 OTHER_END: Final = "another end"
 COMPARING: Final = (MANY, OTHER_END)
 """The checks that compare a story with the same story without faults."""
+COLLECTING: Final = 4
+"""The number of stories after which the garbage collector runs."""
 SHARING: Final = 25
 """The number of stories with the same steps, which are compared with the same stories without faults."""
 _KEPT: Final = 8
@@ -91,8 +93,9 @@ class Judge:
     def run(self, story: Story) -> Outcome:
         """Run a story."""
         outcome = run_story(self.operator, self.scenario, story)
-        gc.collect()
         self.runs += 1
+        if self.runs % COLLECTING == 0:
+            gc.collect()
         self.requests += outcome.requests
         self.seconds += outcome.seconds
         for fault in story.faults:
