@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 
 from tests.testing.simulation.operators import Maps, operate
@@ -101,3 +102,12 @@ def test_an_object_that_was_passed_on_no_longer_counts_for_its_first_owner() -> 
     outcome = run_story(pass_on, Scenario(Maps), Story())
     assert [one.outcome for one in outcome.entries if one.who == "replica 0"][:6] == ["201"] * 3 + ["200"] * 2 + ["201"]
     assert outcome.most_children["ConfigMap default/first", "Secret"] == 1
+
+
+async def interrupted(client: Client) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_is_no_group() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_story(interrupted, Scenario(Maps), Story())

@@ -94,6 +94,10 @@ def run_story(operator: Operator, scenario: Scenario, story: Story) -> Outcome:
             trio.run(run.main, clock=clock, instruments=[instrument])
         except ExceptionGroup as error:
             mistake = first_leaf(error)
+        except BaseExceptionGroup as group:
+            if group.subgroup(KeyboardInterrupt) is None:
+                raise
+            raise KeyboardInterrupt from None  # as pytest expects it
     if mistake is not None:  # in the scenario
         raise mistake
     return run.outcome()
