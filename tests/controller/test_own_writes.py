@@ -425,6 +425,23 @@ async def test_an_older_list_ends_the_wait(
         assert len(setup.began) == 2
 
 
+async def test_an_object_that_is_removed_before_it_is_shown_is_reconciled(
+    autojump_clock: MockClock, api_server: APIServer, k8s_client: Client
+) -> None:
+    """The list after the broken watch does not contain the object, so no event reports it."""
+    async with controlled(api_server, k8s_client, journal=True) as setup:
+        setup.break_watches()
+        await trio.sleep(0.01)
+        setup.work = create
+        setup.controller.add(WEB)
+        await trio.sleep(0.05)
+        api_server.delete(ConfigMap, "new")
+        api_server.compact()
+        await trio.sleep(100)
+        assert len(setup.seen) == 2
+        assert [cause.why for cause in setup.controller.journal(WEB)[-1].causes] == ["gone"]
+
+
 async def test_nothing_is_remembered_when_the_caches_show_the_writes(
     autojump_clock: MockClock, api_server: APIServer, k8s_client: Client
 ) -> None:

@@ -243,12 +243,12 @@ class ApiRequests(Generic[T]):
         with suppress(ValueError, RecursionError):  # the caller raises an error for a response of another form
             if code is not None and code < _FIRST_ERROR:
                 metadata = scan_head(body).metadata
-                uid, version = metadata.uid, metadata.resourceVersion
+                name, uid, version = metadata.name, metadata.uid, metadata.resourceVersion
             elif method == "POST" and not is_clear:
                 name = scan_head(content or b"").metadata.name
         write = Write(at=trio.current_time(), method=method, path=path, code=code, uid=uid, resource_version=version)
         caches = tuple(caches_of(self.transport, self.resource))
-        return WrittenObject(write, self.resource, body, caches, self._read_version, is_clear=is_clear, sent_name=name)
+        return WrittenObject(write, self.resource, body, caches, self._read_version, is_clear=is_clear, new_name=name)
 
     async def _read_version(self, name: str, namespace: str) -> str:
         """Return the resourceVersion of an object, ``0`` if it does not exist, or that of a list without a name."""

@@ -53,11 +53,12 @@ class WrittenObject:
     _read_version: Callable[[str, str], Awaitable[str]]
     is_clear: bool
     """Whether the response says whether the write was carried out."""
-    _sent_name: str = attrs.field(alias="sent_name")
+    _new_name: str = attrs.field(alias="new_name")
+    """The name in the response or the request, for a new object."""
     namespace: str = attrs.field(init=False)
     """The namespace, or an empty string for a cluster-scoped object."""
     name: str = attrs.field(init=False)
-    """The name, which is empty for a collection, and may be empty for a new object."""
+    """The name, which is empty for a collection, and for a new object if it is not known."""
     subresource: str = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -65,7 +66,7 @@ class WrittenObject:
         is_in_namespace = self.resource.namespaced and parts[0] == "namespaces"
         self.namespace = parts[1] if is_in_namespace else ""
         self.name, self.subresource = [*parts[3 if is_in_namespace else 1 :], "", ""][:2]
-        self.name = self.name or self._sent_name
+        self.name = self.name or self._new_name
 
     async def read_version(self) -> str:
         """Read a resourceVersion that a cache must reach to show the write, if it was carried out.
@@ -74,6 +75,11 @@ class WrittenObject:
         object, it is the version of the resource, which a cache reaches at its next event or bookmark.
         """
         return await self._read_version(self.name, self.namespace)
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or only the name of a cluster-scoped object."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def removes(self) -> bool:
@@ -86,8 +92,11 @@ class WrittenObject:
 class WrittenCache(Protocol):
     """A cache of a client, which shows the client's writes after some time."""
 
-    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[], None]) -> bool:
+    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[bool], None]) -> bool:
         """Call a function once, as soon as the cache shows a write, or will never show it.
+
+        The argument of the function is False if the cache contains a later state without the written object, and True
+        otherwise.  If the object was new, no event of the cache has reported it.
 
         Args:
             written: The write.

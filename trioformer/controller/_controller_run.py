@@ -69,7 +69,7 @@ class ControllerRun(Generic[K]):
         # The queue has no name, so it logs nothing; the controller does.
         self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=self.observers.for_queue())
         if options.reads_own_writes:
-            self.own_writes = OwnWrites(self.name, self.queue, self.counters.stale_sync_skips)
+            self.own_writes = OwnWrites(self.name, self.queue, self.counters.stale_sync_skips, self.journal)
         self.reconciler = Reconciler(
             name=self.name,
             reconcile=self.reconcile,

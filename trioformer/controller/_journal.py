@@ -32,7 +32,9 @@ JOURNAL_SIZE: Final = 256
 MOST_CAUSES: Final = 16
 """The maximum number of causes of a call that are kept, and of its writes."""
 
-Why: TypeAlias = Literal["initial", "added", "updated", "resync", "deleted", "retry", "requeue", "Controller.add"]
+Why: TypeAlias = Literal[
+    "initial", "added", "updated", "resync", "deleted", "retry", "requeue", "gone", "Controller.add"
+]
 """The kind of a cause."""
 
 _INDENT: Final = " " * 14
@@ -49,7 +51,8 @@ class JournalCause:
     """When the request was added to the queue, on trio's clock in seconds."""
     why: Why
     """``initial``, ``added``, ``updated``, ``resync`` or ``deleted`` for an event of an informer; ``retry`` or
-    ``requeue`` for an earlier call that failed or returned ``RequeueAfter``; or ``Controller.add``."""
+    ``requeue`` for an earlier call that failed or returned ``RequeueAfter``; ``gone`` for an object that an earlier
+    call has written and that was removed before a cache has shown it; or ``Controller.add``."""
     resource: str = ""
     """The resource of the event's object, such as ``deployments.apps``, or an empty string without an event."""
     key: str = ""

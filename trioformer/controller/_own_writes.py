@@ -10,6 +10,9 @@ pod, which then creates another pod.  So the next call for the same request begi
   request may be added to the queue.
 - *parked*: a worker took the request too early, and put it aside without calling ``reconcile``.  No worker waits.
 
+If the cache reaches the version of a new object, but the object is gone, no event has reported it, for example because
+the watch was broken.  Then the request is added again.
+
 A write without a response may have been carried out.  Before the next call, the controller reads the object, and the
 caches must show this state.  If the server chooses the name, a list of one object asks for the server's current
 resourceVersion instead, which the caches reach at their next event or bookmark, up to a minute later.
@@ -32,6 +35,7 @@ from .._text import one_line
 from ..client._internal import WrittenObject
 from ..errors import StatusError
 from ..workqueue import RateLimitingQueue
+from ._journal import Journal
 from ._request import K
 
 logger = logging.getLogger("trioformer.controller")
@@ -65,6 +69,7 @@ class OwnWrites(Generic[K]):
     _queue: RateLimitingQueue[K]
     _skips: Counter[tuple[str, str]]
     """The number of early requests, by the group and the resource of the first unseen write."""
+    _journal: Journal[K] | None
     _unseen: dict[K, dict[_Unseen, None]] = attrs.field(factory=dict, init=False)
     _unclear: dict[K, dict[tuple[str, str], WrittenObject]] = attrs.field(factory=dict, init=False)
     """The writes whose outcome is not known, by their paths and names."""
@@ -94,7 +99,12 @@ class OwnWrites(Generic[K]):
         if unseen.caches:
             self._unseen.setdefault(request, {})[unseen] = None
 
-    def _shown(self, request: K, unseen: _Unseen) -> None:
+    def _shown(self, request: K, unseen: _Unseen, is_cached: bool) -> None:
+        if not is_cached:
+            # It was removed before the cache has shown it, so no event adds the request.
+            self._queue.add(request)
+            if self._journal is not None:
+                self._journal.add(request, "gone")
         unseen.caches -= 1
         if unseen.caches or (found := self._unseen.get(request)) is None:
             return

@@ -38,7 +38,7 @@ class _Removal:
     uid: str
     version: int
     """The resourceVersion of an earlier write of this object that the cache did not show either, or 0."""
-    shown: Callable[[], None]
+    shown: Callable[[bool], None]
 
 
 @final
@@ -52,8 +52,8 @@ class ShownWrites(Generic[T]):
     _indexer: Indexer[T]
     _versions: ResourceVersions
     _reached: int = attrs.field(default=0, init=False)
-    _writes: list[tuple[int, int, str, Callable[[], None]]] = attrs.field(factory=list, init=False)
-    """A heap of the versions, the order, the uids and the functions of the writes."""
+    _writes: list[tuple[int, int, str, str, Callable[[bool], None]]] = attrs.field(factory=list, init=False)
+    """A heap of the versions, the order, the keys, the uids and the functions of the writes."""
     _removals: list[_Removal] = attrs.field(factory=list, init=False)
 
     @property
@@ -61,7 +61,7 @@ class ShownWrites(Generic[T]):
         """The API that is listed and watched."""
         return self._source.api
 
-    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[], None]) -> bool:
+    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[bool], None]) -> bool:
         """Call a function once, as soon as this part shows a write, or will never show it."""
         text = self._versions.newest(self._namespace)
         if not text or self.api.namespace not in (None, written.namespace):
@@ -74,17 +74,16 @@ class ShownWrites(Generic[T]):
             return self._wait_for_removal(written, shown)
         if version <= self._reached or not self._contains(written):
             return False
-        heapq.heappush(self._writes, (version, next(_order), written.write.uid, shown))
+        heapq.heappush(self._writes, (version, next(_order), written.key, written.write.uid, shown))
         self._versions.observe(self._namespace, self._advance)
         return True
 
-    def _wait_for_removal(self, written: WrittenObject, shown: Callable[[], None]) -> bool:
-        key = f"{written.namespace}/{written.name}" if written.namespace else written.name
-        cached, uid = self._indexer.get(key), written.write.uid or _uid_in(written.body)
-        earlier = max((version for version, _, other, _ in self._writes if other == uid), default=0)
+    def _wait_for_removal(self, written: WrittenObject, shown: Callable[[bool], None]) -> bool:
+        cached, uid = self._indexer.get(written.key), written.write.uid or _uid_in(written.body)
+        earlier = max((version for version, _, _, other, _ in self._writes if other == uid), default=0)
         if cached is not None and not uid:
             uid = cached.uid  # an eviction
-        removal = _Removal(key, uid, earlier, shown)
+        removal = _Removal(written.key, uid, earlier, shown)
         if self._is_shown(removal):
             return False
         self._removals.append(removal)
@@ -126,23 +125,25 @@ class ShownWrites(Generic[T]):
             return False
         self._reached = reached
         while self._writes and self._writes[0][0] <= reached:
-            heapq.heappop(self._writes)[3]()
+            _, _, key, uid, shown = heapq.heappop(self._writes)
+            cached = self._indexer.get(key)
+            shown(not uid or (cached is not None and cached.uid == uid))
         if self._removals:
             waiting, self._removals = self._removals, []
             for removal in waiting:
                 if self._is_shown(removal):
-                    removal.shown()
+                    removal.shown(True)
                 else:
                     self._removals.append(removal)
         return bool(self._writes or self._removals)
 
     def forget(self) -> None:
         """Call the functions of all writes, because the cache will never show them."""
-        shown = [each[3] for each in self._writes] + [each.shown for each in self._removals]
+        shown = [each[-1] for each in self._writes] + [each.shown for each in self._removals]
         self._writes.clear()
         self._removals.clear()
         for call in shown:
-            call()
+            call(True)
 
 
 @final
@@ -152,7 +153,7 @@ class CacheOfWrites(Generic[T]):
 
     _parts: Mapping[str, ShownWrites[T]]
 
-    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[], None]) -> bool:
+    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[bool], None]) -> bool:
         """Call a function once, as soon as the cache shows a write, or will never show it."""
         part = self._parts.get("") or self._parts.get(written.namespace)
         return part is not None and part.call_when_shown(written, version, shown)
