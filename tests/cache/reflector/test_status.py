@@ -51,7 +51,7 @@ async def test_a_server_that_is_down_is_one_line_at_once_and_one_a_minute(
     assert "connection refused" in first
     assert "retrying in " in first
     assert "trio.fail_after" in first
-    assert 6 <= len(later) <= 9
+    assert 5 <= len(later) <= 9  # at least one minute apart, and less than two, because a retry may be a minute away
     assert all("connection refused" in line and "fail_after" not in line for line in later)
 
 
