@@ -34,6 +34,7 @@ from .._retry import is_permanent
 from .._text import one_line
 from ..client._internal import WrittenObject
 from ..errors import StatusError
+from ..models import ResourceInfo
 from ..workqueue import RateLimitingQueue
 from ._journal import Journal
 from ._request import K
@@ -44,7 +45,8 @@ PATIENCE: Final = 300.0
 """The longest time that a request waits for a cache, in seconds."""
 
 _MOST_UNCLEAR: Final = 10_000
-"""The number of requests whose unclear writes are remembered, because some requests are never made again."""
+"""The largest number of requests whose writes without a response are remembered.  Some requests are never added again,
+so their entries would stay forever."""
 _FIRST_ERROR: Final = 300
 _NEVER_READ: Final = frozenset({"events", "leases"})
 
@@ -54,8 +56,7 @@ _NEVER_READ: Final = frozenset({"events", "leases"})
 class _Unseen:
     """A write that some caches do not show yet."""
 
-    group: str
-    resource: str
+    resource: ResourceInfo
     caches: int = 0
     """The number of these caches."""
 
@@ -92,7 +93,7 @@ class OwnWrites(Generic[K]):
     def _wait(self, request: K, written: WrittenObject, version: str) -> None:
         if not (version.isascii() and version.isdecimal()):
             return
-        unseen = _Unseen(written.resource.group, written.resource.plural)
+        unseen = _Unseen(written.resource)
         shown = partial(self._shown, request, unseen)
         for cache in written.caches:
             unseen.caches += cache.call_when_shown(written, int(version), shown)
@@ -140,8 +141,8 @@ class OwnWrites(Generic[K]):
         self._unclear.pop(request, None)
         if request not in self._unseen:
             return False
-        first = next(iter(self._unseen[request]))
-        self._skips[first.group, first.resource] += 1
+        first = next(iter(self._unseen[request])).resource
+        self._skips[first.group, first.plural] += 1
         self._queue.park(request)
         self._parked[request] = trio.current_time()
         self._woken.set()
@@ -158,6 +159,6 @@ class OwnWrites(Generic[K]):
             now = trio.current_time()
             for request in [each for each, since in self._parked.items() if since + PATIENCE <= now]:
                 text = "controller %s: the caches do not show the writes of %s after %g s, reconciling nevertheless: %s"
-                kinds = ", ".join(sorted({f"{one.resource}.{one.group}".rstrip(".") for one in self._unseen[request]}))
+                kinds = ", ".join(sorted({str(one.resource) for one in self._unseen[request]}))
                 logger.warning(text, self._name, one_line(str(request)), PATIENCE, kinds)
                 self._forget(request)

@@ -101,13 +101,11 @@ class ShownWrites(Generic[T]):
         source, uid = self._source, written.write.uid
         if not (uid and (source.label_selector or source.field_selector)):
             return True
+        if (cached := self._indexer.get(written.key)) is not None and cached.uid == uid:
+            return True
         try:
             obj: dict[str, Any] = decode(written.body)
-            metadata = obj["metadata"]
-            key = "/".join(part for part in (metadata.get("namespace"), metadata["name"]) if part)
-            if (cached := self._indexer.get(key)) is not None and cached.uid == uid:
-                return True
-            labels = metadata.get("labels") or {}
+            labels = obj["metadata"].get("labels") or {}
             return LabelSelector.of(source.label_selector).matches(labels) and FieldSelector.of(
                 source.field_selector
             ).matches(lambda path: _text_at(obj, path))

@@ -41,7 +41,7 @@ PATIENCE: Final = 300.0
 RETRY: Final = 600.0
 """The seconds within which a call to ``reconcile`` that has failed must be repeated."""
 CALL: Final = 10.0
-"""The seconds for a call to ``reconcile`` that has begun or is asked for."""
+"""The seconds between two looks at the calls to ``reconcile`` that are running or due."""
 BACKOFF: Final = 3.0
 """How much longer than the previous pause the pause before a repetition may be."""
 STOPPING: Final = 60.0
