@@ -1,4 +1,4 @@
-"""Load certificates and keys into the TLS contexts of clients and servers.
+"""Load certificates and keys into the TLS contexts of clients and servers, again when their files are rotated.
 
 OpenSSL can read them only from files, blocks on a FIFO until another process writes to it, and asks for a passphrase
 on the terminal.
@@ -7,14 +7,22 @@ So the content is checked first, OpenSSL gets a private copy of it, and encrypte
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Final
+from typing import Final, Generic, TypeVar, final
 
+from ._file_changes import FileChanges
 from ._secret import Secret
+from .errors import ConfigError
+
+F = TypeVar("F")
+
+REFRESH_PERIOD: Final = 300.0
+"""Seconds until unchanged certificate files are read again (client-go's ``transport/cert_rotation.go``)."""
 
 _DESCRIPTORS: Final = "/proc/self/fd/"
 
@@ -109,3 +117,56 @@ def _open_memory() -> tuple[int, str] | None:
 def _reject_passphrase() -> str:
     # Without this OpenSSL reads a passphrase from the terminal, and stops the whole program.
     raise _PassphraseError
+
+
+@final
+class RotatedCertificates(Generic[F]):
+    """A TLS context for new connections, which is replaced when the content of its files has changed.
+
+    Args:
+        files: The paths of the files.  None stands for a file that is not configured.
+        read: A function that returns the content of the files.
+        make: A function that makes a context from the content.
+        logger: The logger for changes.
+        connections: A description of the connections for the log.
+
+    Raises:
+        ConfigError: A file cannot be read or is not valid.
+    """
+
+    __slots__ = ("_connections", "_logger", "_make", "_problem", "_read", "changes", "content", "context")
+
+    def __init__(
+        self,
+        files: Iterable[str | None],
+        read: Callable[[], F],
+        make: Callable[[F], ssl.SSLContext],
+        logger: logging.Logger,
+        connections: str,
+    ) -> None:
+        self.changes = FileChanges(files, period=REFRESH_PERIOD)
+        self._read, self._make, self._logger, self._connections = read, make, logger, connections
+        self._problem = ""
+        self.content = read()
+        self.context = make(self.content)
+
+    def refresh(self) -> ssl.SSLContext:
+        """Read the files if they have changed, and return the context.
+
+        If a file cannot be read or is not valid, a warning is logged, and the previous certificates stay in use.
+        """
+        if self.changes.must_read():
+            self.changes.record_read()
+            try:
+                content = self._read()
+                if content != self.content:
+                    self.context = self._make(content)
+                    self.content = content
+                    self._logger.info("the certificates have changed; new %s use the new ones", self._connections)
+                self._problem = ""
+            except ConfigError as exc:
+                if str(exc) != self._problem:  # avoid a log line per second
+                    text = "the certificates for %s have changed but are not valid; keeping the previous ones: %s"
+                    self._logger.warning(text, self._connections, exc)
+                self._problem = str(exc)
+        return self.context

@@ -69,14 +69,15 @@ async def test_an_error_of_the_stream_closes_the_connection(
 ) -> None:
     if has_tls and method == "send_eof":
         pytest.skip("a TLS stream has no send_eof()")
-    context = None
+    contexts = None
     client, server = trio.testing.memory_stream_pair()
     await client.send_all(client_hello() if has_tls else GET)
     if has_tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         trustme.CA().issue_cert("localhost").configure_cert(context)
         client.send_stream.close()
-    await serve_stream(ok, FaultyStream(server, method), Places(1), tls=context)  # and returns
+        contexts = lambda: context  # noqa: E731
+    await serve_stream(ok, FaultyStream(server, method), Places(1), tls=contexts)  # and returns
     assert len(errors_of(caplog)) == 1
     assert "InjectedError" in caplog.text
 

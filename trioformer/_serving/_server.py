@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import socket
-import ssl
 from functools import partial
 from typing import Final
 
 import trio
 
-from .._listeners import url_of
+from .._listeners import TLSContexts, url_of
 from ._connection import LINGER, ASGIApplication, Connection, Places, ServerLimits, logger
 
 DEFAULT_LIMITS: Final = ServerLimits()
@@ -21,7 +20,7 @@ async def serve_app(
     listener: socket.socket,
     *,
     limits: ServerLimits = DEFAULT_LIMITS,
-    tls: ssl.SSLContext | None = None,
+    tls: TLSContexts | None = None,
     access_log: logging.Logger | None = None,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
@@ -34,7 +33,7 @@ async def serve_app(
         app: The application, which receives only ``http`` scopes.
         listener: The listening socket, which this function closes.
         limits: Limits on the resources that a client can use on the server.
-        tls: The TLS context, or None to serve plain HTTP.
+        tls: The TLS contexts, or None to serve plain HTTP.
         access_log: The logger for finished requests.
         task_status: Used by ``nursery.start()`` to receive the URL of the server.
 
@@ -56,7 +55,7 @@ async def serve_stream(
     places: Places,
     *,
     limits: ServerLimits = DEFAULT_LIMITS,
-    tls: ssl.SSLContext | None = None,
+    tls: TLSContexts | None = None,
     access_log: logging.Logger | None = None,
 ) -> None:
     """Serve an ASGI application on one connection, and close it.
@@ -64,7 +63,7 @@ async def serve_stream(
     An error is logged and ends only this connection.
     """
     if tls is not None:
-        stream = trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
+        stream = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
     with places.take() as has_place:
         try:
             if not has_place:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -187,8 +186,8 @@ def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> No
         )
 
 
-def tls_context(options: HTTPOptions) -> ssl.SSLContext | None:
-    """Return the TLS context for the options, or None for plain HTTP.
+def tls_contexts(options: HTTPOptions) -> _listeners.TLSContexts | None:
+    """Return the TLS contexts for the options, or None for plain HTTP.
 
     Raises:
         ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not match the
@@ -197,14 +196,14 @@ def tls_context(options: HTTPOptions) -> ssl.SSLContext | None:
     if options.certificate is None or options.key is None:
         return None
     names = "HTTPOptions.certificate", "HTTPOptions.key"
-    return _listeners.server_context(options.certificate, options.key, names=names)
+    return _listeners.server_contexts(options.certificate, options.key, names=names)
 
 
 async def serve(
     endpoints: Endpoints,
     listener: socket.socket,
     *,
-    tls: ssl.SSLContext | None = None,
+    tls: _listeners.TLSContexts | None = None,
     task_status: trio.TaskStatus[str] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve requests until cancelled, and then close the socket."""

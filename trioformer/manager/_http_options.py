@@ -40,8 +40,10 @@ class HTTPOptions:
     """The address to listen on, as ``host:port``.  Use ``:port`` to listen on all interfaces, and port 0 to listen on
     a free port."""
     certificate: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
-    """A PEM file with the certificate chain of the server, which is read at the start.  If a certificate is given, the
-    server accepts only TLS."""
+    """A PEM file with the certificate chain of the server.  If a certificate is given, the server accepts only TLS.
+
+    New connections use a rotated certificate.  Until the certificate and the key belong together, the previous
+    certificate stays in use."""
     key: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
     """A PEM file with the private key of the certificate."""
     metrics_token: Secret[str] | None = attrs.field(default=None, kw_only=True, converter=_conceal_token, repr=False)

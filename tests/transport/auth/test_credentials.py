@@ -16,13 +16,13 @@ from tests.support.scripted_http import (
     InMemory,
     response,
 )
+from trioformer._file_changes import LOOK_PERIOD
 from trioformer._files import read_file
 from trioformer._secret import Secret
 from trioformer.errors import ConfigError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport.auth import _credentials
-from trioformer.transport.auth._file_changes import LOOK_PERIOD
 
 
 async def sent_authorization(config: ClusterConfig) -> str | None:

@@ -21,12 +21,13 @@ from tests.support.rotated_files import rotate
 from tests.support.scripted_http import (
     serving,
 )
+from trioformer._certificates import REFRESH_PERIOD
+from trioformer._file_changes import LOOK_PERIOD
 from trioformer.client import ClientOptions
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import open_transport
-from trioformer.transport.auth._file_changes import LOOK_PERIOD
-from trioformer.transport.auth._tls import REFRESH_PERIOD, TLS
+from trioformer.transport.auth._tls import TLS
 from trioformer.transport.http._sockets import NetworkStream, TCPStream
 
 CA = trustme.CA()

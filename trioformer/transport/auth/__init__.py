@@ -2,7 +2,6 @@
 
 - ``_credentials.py``: tokens and passwords of the configuration, and the interface of all sources of credentials
 - ``_tls.py``: certificates and their TLS contexts
-- ``_file_changes.py``: decides when a file must be read again
 - ``_exec_source.py``: the source of credentials that runs a plugin, a user's ``exec`` in a kubeconfig
 - ``_exec_process.py``: the process of the plugin
 - ``_exec_credential.py``: the input and the output of the plugin

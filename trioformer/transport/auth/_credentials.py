@@ -13,11 +13,11 @@ from typing import Final, Protocol, final
 
 import attrs
 
+from ..._file_changes import FileChanges
 from ..._files import read_file
 from ..._secret import Secret, conceal
 from ...errors import ConfigError
 from ...kubeconfig import ClusterConfig
-from ._file_changes import FileChanges
 
 
 @final
@@ -106,7 +106,7 @@ class Authorization:
 
     Implements :class:`~._credentials.CredentialSource`.
 
-    A changed token file is read again before a request; see :mod:`._file_changes`.  The old token stays in use while
+    A changed token file is read again before a request; see ``_file_changes.py``.  The old token stays in use while
     the file
     is empty, unreadable, or does not contain a valid token.
     Errors never show a secret.

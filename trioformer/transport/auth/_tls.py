@@ -7,17 +7,13 @@ import ssl
 from contextlib import suppress
 from typing import Final, TypeAlias, final
 
-from ..._certificates import CertificateRefusedError, load_certificate, reason_of
+from ..._certificates import CertificateRefusedError, RotatedCertificates, load_certificate, reason_of
 from ..._files import read_file
 from ..._secret import Secret, conceal
 from ..._util import warn_once
 from ...errors import ConfigError
 from ...kubeconfig import ClusterConfig
 from ._credentials import ClientCertificate
-from ._file_changes import FileChanges
-
-REFRESH_PERIOD: Final = 300.0
-"""Seconds until unchanged certificate files are read again (client-go's ``transport/cert_rotation.go``)."""
 
 logger = logging.getLogger("trioformer.transport")
 
@@ -33,32 +29,36 @@ class TLS:
 
     TLS 1.2 is the minimum. Only the configured authorities are trusted, or the system's authorities if none are
     configured.
-    Changed files are read when a request is sent; see :mod:`._file_changes`.
+    Changed files are read when a request is sent; see ``_file_changes.py``.
     Changed certificates need a new context, because OpenSSL never forgets an authority that a context has trusted.
-
-    Attributes:
-        context: The TLS context for new connections. Each change of the certificates creates a new context.
 
     Raises:
         ConfigError: A certificate or private key is not valid. The error names the file and the key in the kubeconfig.
     """
 
-    __slots__ = ("_certificate", "_changes", "_config", "_loaded", "_problem", "context")
+    __slots__ = ("_certificate", "_config", "_rotated")
 
     def __init__(self, config: ClusterConfig) -> None:
         self._config = config
-        files = (config.ca_file, config.client_certificate_file, config.client_key_file)
-        self._changes = FileChanges(files, period=REFRESH_PERIOD)
-        self._loaded: _Files = _read_files(config)
-        self._problem = ""
         self._certificate: ClientCertificate | None = None
-        self.context: ssl.SSLContext = _make_context(config, self._loaded, None)
+        self._rotated = RotatedCertificates(
+            (config.ca_file, config.client_certificate_file, config.client_key_file),
+            lambda: _read_files(config),
+            lambda files: _make_context(config, files, self._certificate),
+            logger,
+            f"connections to {config.server}",
+        )
         if config.insecure_skip_tls_verify:
             warn_once(
                 logger,
                 f"{config.source}: insecure-skip-tls-verify is set, so any server that responds at {config.server}"
                 " receives the credentials; set certificate-authority-data instead",
             )
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The TLS context for new connections.  Each change of the certificates creates a new context."""
+        return self._rotated.context
 
     def use(self, certificate: ClientCertificate | None) -> None:
         """Use the client certificate of a plugin instead of the configured certificate.
@@ -69,38 +69,16 @@ class TLS:
             ConfigError: The certificate is not valid.
         """
         if certificate is not self._certificate:
-            self.context = _make_context(self._config, self._loaded, certificate)
+            self._rotated.context = _make_context(self._config, self._rotated.content, certificate)
             self._certificate = certificate
 
     def refresh(self) -> None:
-        """If the files have changed, create a new context.
-
-        If a file cannot be read or is not valid, a warning is logged, and the previous certificates stay in use.
-        """
-        if not self._changes.must_read():
-            return
-        self._changes.record_read()
-        try:
-            loaded = _read_files(self._config)
-            if loaded != self._loaded:
-                self.context = _make_context(self._config, loaded, self._certificate)
-                self._loaded = loaded
-                logger.info(
-                    "the certificates have changed; new connections to %s use the new ones", self._config.server
-                )
-        except ConfigError as exc:
-            problem = str(exc)
-            if problem != self._problem:  # avoid a log line per second
-                logger.warning(
-                    "the certificates have changed but are not valid; keeping the previous ones: %s", problem
-                )
-            self._problem = problem
-        else:
-            self._problem = ""
+        """If the files have changed, create a new context."""
+        self._rotated.refresh()
 
     def record_rejection(self) -> None:
         """Record that one side has rejected a certificate. Changed files are then read immediately."""
-        self._changes.record_rejection()
+        self._rotated.changes.record_rejection()
 
 
 def _make_context(config: ClusterConfig, files: _Files, certificate: ClientCertificate | None) -> ssl.SSLContext:

@@ -4,7 +4,7 @@ Rotating a certificate means writing two or three files, and a plain write is no
 OpenSSL rejects a certificate with the wrong key, but accepts an incomplete bundle of authorities, and an incomplete
 token looks valid.  If files were read too early, requests would fail for no reason.
 
-So files are checked with ``stat``, at most once a second, and only when a request is sent.
+So files are checked with ``stat``, at most once a second, and only when a request is sent or a client connects.
 Changed files are read when they have been stable for a second, according to their modification times or because two
 checks gave the same result.
 Files are also read periodically, because ``stat`` does not show every change on some file systems.

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from tests.support.rotated_files import rotate
-from trioformer.transport.auth._file_changes import LOOK_PERIOD, SETTLED_AFTER, FileChanges
+from trioformer._file_changes import LOOK_PERIOD, SETTLED_AFTER, FileChanges
 
 Clock = trio.testing.MockClock
 
