@@ -70,6 +70,13 @@ async def test_an_optimistic_lock_sends_the_version_of_the_old_state() -> None:
     assert body["metadata"] == {"resourceVersion": "7"}
 
 
+async def test_update_status_sends_the_identity_of_the_old_state() -> None:
+    old = deployment()
+    old = old.evolve(metadata=old.metadata.evolve(uid="u"))
+    _, body = await sent_by(lambda api: api.update_status(old, old.evolve(status=DeploymentStatus(replicas=3))))
+    assert body["metadata"] == {"uid": "u", "resourceVersion": "7"}
+
+
 async def test_nothing_is_sent_if_nothing_differs() -> None:
     for write in ["update", "update_status"]:
         transport = InMemory([])
@@ -98,6 +105,93 @@ async def test_update_leaves_alone_what_others_have_changed(api_server: APIServe
     assert (updated.data, updated.metadata.labels) == ({"n": "2", "other": "1"}, {"l": "1"})
     with pytest.raises(ConflictError):
         await api.update(old, old.evolve(data={"n": "3"}), optimistic_lock=True)
+
+
+# --- update_status() with a state that is not the current one ---
+
+DEFAULTED = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "i"}]}}
+SPEC = {"selector": {"matchLabels": {"a": "b"}}, "template": DEFAULTED, "replicas": 1}
+
+
+def web(server: APIServer) -> Deployment:
+    return server.create(from_dict(Deployment, {"metadata": {"name": "web", "namespace": "default"}, "spec": SPEC}))
+
+
+def verbs(server: APIServer) -> list[str]:
+    return [each.verb for each in server.requests]
+
+
+async def test_update_status_never_changes_an_object_that_was_created_anew(
+    api_server: APIServer, client: Client
+) -> None:
+    old = web(api_server)
+    api_server.delete(Deployment, "web")
+    new = web(api_server)
+    api_server.requests.clear()
+    with pytest.raises(ConflictError, match=f"uid {old.uid} no longer exists; the current object has uid {new.uid}"):
+        await client.api(Deployment).update_status(old, old.evolve(status=DeploymentStatus(replicas=1)))
+    assert api_server.get(Deployment, "web") == new
+    assert verbs(api_server) == ["patch", "get"]
+
+
+async def test_update_status_keeps_what_others_have_written_to_the_status(
+    api_server: APIServer, client: Client
+) -> None:
+    old = web(api_server)
+    api_server.patch(Deployment, "web", {"status": {"readyReplicas": 1}}, subresource="status")
+    api_server.requests.clear()
+    api = client.api(Deployment)
+    stored = await api.update_status(old, old.evolve(status=DeploymentStatus(replicas=2)))
+    assert (stored.status.replicas, stored.status.ready_replicas) == (2, 1)
+    assert verbs(api_server) == ["patch", "get", "patch"]
+    api_server.requests.clear()
+    with pytest.raises(ConflictError):
+        await api.update_status(old, old.evolve(status=DeploymentStatus(replicas=3)), optimistic_lock=True)
+    assert verbs(api_server) == ["patch"]
+
+
+async def test_update_status_does_not_undo_what_others_have_written_to_the_same_field(
+    api_server: APIServer, client: Client
+) -> None:
+    old = web(api_server)
+    seen = {"type": "Seen", "status": "True"}
+    api_server.patch(Deployment, "web", {"status": {"conditions": [seen], "replicas": 2}}, subresource="status")
+    mine = from_dict(DeploymentStatus, {"conditions": [{**seen, "type": "Mine"}]})
+    with pytest.raises(ConflictError, match="conditions"):
+        await client.api(Deployment).update_status(old, old.evolve(status=mine))
+    assert [one.type for one in api_server.get(Deployment, "web").status.conditions or ()] == ["Seen"]
+    same = DeploymentStatus(replicas=2)
+    assert (await client.api(Deployment).update_status(old, old.evolve(status=same))).status.replicas == 2
+
+
+async def test_ten_conflicts_of_update_status_are_an_error(api_server: APIServer, client: Client) -> None:
+    old = web(api_server)
+    api_server.requests.clear()
+    api_server.fail_next(10, verb="patch", resource="deployments", status=409)
+    with pytest.raises(ConflictError):
+        await client.api(Deployment).update_status(old, old.evolve(status=DeploymentStatus(replicas=2)))
+    assert verbs(api_server).count("patch") == 10
+
+
+async def test_several_writers_of_one_status_lose_nothing(api_server: APIServer, client: Client) -> None:
+    old = web(api_server)
+    api = client.api(Deployment)
+    statuses = [
+        DeploymentStatus(replicas=1),
+        DeploymentStatus(ready_replicas=2),
+        DeploymentStatus(updated_replicas=3),
+        DeploymentStatus(available_replicas=4),
+        DeploymentStatus(observed_generation=5),
+    ]
+    async with trio.open_nursery() as nursery:
+        for status in statuses:
+            nursery.start_soon(api.update_status, old, old.evolve(status=status))
+    found = api_server.get(Deployment, "web").status
+    assert (found.replicas, found.ready_replicas, found.updated_replicas) == (1, 2, 3)
+    assert (found.available_replicas, found.observed_generation) == (4, 5)
+
+
+# --- update_with_retry() ---
 
 
 async def test_concurrent_updates_with_retry_lose_nothing(

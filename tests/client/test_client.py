@@ -260,7 +260,7 @@ async def test_a_kubeconfig_that_is_a_fifo_is_read_once(
         ("rate_limiter.wait", SimpleNamespace(wait=lambda: None)),
         ("http_transport", httpx.HTTPTransport()),  # for synchronous clients
         ("observer", []),
-        ("observer.ended", SimpleNamespace(ended=trio.sleep)),
+        ("observer.request_ended", SimpleNamespace(request_started=print, request_ended=trio.sleep)),
     ],
 )
 async def test_an_argument_of_another_type_is_refused_when_the_client_is_opened(name: str, wrong: object) -> None:

@@ -148,5 +148,5 @@ def test_a_client_in_asyncio_says_that_it_needs_trio() -> None:
 
     with pytest.raises(RuntimeError) as caught:
         asyncio.run(main())
-    hint = "start the program with trioformer.run(main), or an interactive prompt with `python -m trio`"
-    assert str(caught.value) == f"open_client() requires trio; {hint}"
+    assert "trioformer.run(main)" in str(caught.value)
+    assert "trioformer.aio" in str(caught.value)

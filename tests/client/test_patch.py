@@ -11,7 +11,7 @@ from tests.client.test_api import CONFIG, POD
 from tests.support.scripted_http import InMemory, response
 from trioformer import Client, open_client
 from trioformer.client._patch import patch_content
-from trioformer.errors import InvalidError, UnsupportedMediaTypeError
+from trioformer.errors import InvalidError, StatusError
 from trioformer.models import ObjectMeta, Quantity, from_dict
 from trioformer.models.apps_v1 import Deployment, DeploymentStatus
 from trioformer.models.core_v1 import Container, EnvVar, Pod, ResourceRequirements
@@ -72,14 +72,14 @@ async def test_strategic_merge_of_a_custom_kind_raises_with_the_alternatives(
     metadata = {"name": "nightly", "namespace": "default"}
     api_server.create({"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": metadata, "spec": {}})
     tabs = client.api(CronTab, "default")
-    with pytest.raises(UnsupportedMediaTypeError) as caught:
+    with pytest.raises(StatusError) as caught:
         await tabs.patch("nightly", {"spec": {"replicas": 2}}, patch_type="strategic")
     assert str(caught.value).startswith(
         "patch crontabs.stable.example.com/nightly in namespace default: "
         "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json': "
     )
     assert caught.value.code == 415
-    assert isinstance(caught.value.__cause__, UnsupportedMediaTypeError)
+    assert isinstance(caught.value.__cause__, StatusError)
     assert (await tabs.patch("nightly", {"spec": {"replicas": 2}})).spec.replicas == 2
     operations = [{"op": "replace", "path": "/spec/replicas", "value": 3}]
     assert (await tabs.patch("nightly", operations, patch_type="json")).spec.replicas == 3
@@ -88,7 +88,7 @@ async def test_strategic_merge_of_a_custom_kind_raises_with_the_alternatives(
 async def test_an_unsupported_merge_patch_raises_the_servers_message(api_server: APIServer, client: Client) -> None:
     api_server.create(deployment())
     api_server.fail_next(verb="patch", status=415)
-    with pytest.raises(UnsupportedMediaTypeError) as caught:
+    with pytest.raises(StatusError) as caught:
         await client.api(Deployment, "default").patch("web", {})
     assert "custom kinds" not in str(caught.value)
 

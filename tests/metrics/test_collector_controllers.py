@@ -13,11 +13,12 @@ import trio.testing
 
 from tests.support.controllers import Step
 from tests.support.metric_samples import by_label, samples, value
+from tests.support.own_writes import WEB, Setup, broken_informers, controlled, create
 from tests.support.raw_requests import pod
-from trioformer import SharedInformerFactory
+from trioformer import Client, SharedInformerFactory
 from trioformer.controller import Controller, Request, RequeueAfter, TerminalError
 from trioformer.metrics import Metrics
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import ConfigMap, Pod
 from trioformer.testing import APIServer
 from trioformer.workqueue import RateLimitingQueue, WorkQueue
 
@@ -349,3 +350,40 @@ async def test_a_controller_registered_during_a_run_is_measured_from_the_next_ru
         await trio.sleep(1)
         assert value(here.metrics, "workqueue_adds_total", name="web") == 1
         nursery.cancel_scope.cancel()
+
+
+async def test_paused_requests_are_counted(autojump_clock: Clock) -> None:
+    async with world("a", "b") as here, trio.open_nursery() as nursery:
+        controller = Controller("web", Scripted({}), paused_by="example.com/paused")
+        controller.watch(here.factory.informer(Pod))
+        here.metrics.register_controller(controller)
+        await nursery.start(controller.run)
+        await trio.sleep(1)
+        assert value(here.metrics, "trioformer_controller_paused", controller="web") == 0
+        here.server.patch(Pod, "a", {"metadata": {"annotations": {"example.com/paused": "true"}}})
+        await trio.sleep(1)
+        assert value(here.metrics, "trioformer_controller_paused", controller="web") == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_requests_that_wait_for_their_writes_are_counted_by_resource(
+    autojump_clock: Clock, api_server: APIServer, k8s_client: Client
+) -> None:
+    async def remove(setup: Setup) -> None:
+        await setup.client.api(ConfigMap, "default").delete("new")
+
+    metrics = Metrics()
+    of = partial(value, metrics, controller="own", group="", resource="configmaps")
+    async with controlled(api_server, k8s_client) as setup:
+        metrics.register_controller(setup.controller)
+        for work, lasts in ((create, 10), (remove, 400)):
+            with broken_informers(api_server, ConfigMap):
+                await trio.sleep(0.01)
+                setup.work = work
+                for _ in range(2):
+                    setup.controller.add(WEB)
+                    await trio.sleep(0.05)
+                await trio.sleep(lasts)
+            await trio.sleep(100)
+        assert of("trioformer_controller_stale_sync_skips_total") == 2
+        assert of("trioformer_controller_stale_syncs_total") == 1

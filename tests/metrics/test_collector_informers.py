@@ -19,7 +19,7 @@ from tests.support.raw_requests import pod
 from tests.support.scripted_http import InMemory, response
 from trioformer import Notification, ResourceEventHandler, SharedInformerFactory
 from trioformer.cache import ReflectorOptions
-from trioformer.client import Client, open_client
+from trioformer.client import Client, ClientOptions, open_client
 from trioformer.controller import Controller
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.leaderelection import LeaderElectionOptions, LeaderElector, Leadership
@@ -65,6 +65,40 @@ async def world(*names: str) -> AsyncIterator[World]:
 # --- informers --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("protobuf", [False, True])
+async def test_the_bytes_of_a_cache_are_those_of_the_objects_that_it_stores(
+    protobuf: bool, autojump_clock: Clock
+) -> None:
+    def without_labels(obj: Pod) -> Pod:
+        return obj.evolve(metadata=obj.metadata.evolve(labels={}))
+
+    server, metrics, options = APIServer(), Metrics(), ClientOptions(protobuf=protobuf)
+    server.create(pod("a", labels={"app": "x" * 63}))
+    found: list[list[float]] = []
+    async with (
+        open_client(server.config, http_transport=server.http_transport(), options=options) as client,
+        trio.open_nursery() as nursery,
+    ):
+        await nursery.start(server.run)
+        for transform in (None, without_labels):
+            factory = SharedInformerFactory(client)
+            factory.informer(Pod, transform=transform)
+            metrics.register_factory(factory)
+            await nursery.start(factory.run)
+            found.append([value(metrics, "trioformer_informer_bytes")])
+            created = partial(server.create, pod("b", labels={"app": "x" * 63}))
+            for change in (created, partial(server.delete, Pod, "b", namespace="default")):
+                change()
+                await trio.testing.wait_all_tasks_blocked()
+                found[-1].append(value(metrics, "trioformer_informer_bytes"))
+            metrics.unregister(factory)
+        nursery.cancel_scope.cancel()
+    for one, two, again in found:
+        assert two > 1.9 * one
+        assert again == one
+    assert found[0][0] - found[1][0] > 63
+
+
 async def test_an_informer_has_metrics_of_its_objects_and_its_state(autojump_clock: Clock) -> None:
     async with world("a", "b") as here, trio.open_nursery() as nursery:
         factory = SharedInformerFactory(here.client)
@@ -81,6 +115,7 @@ async def test_an_informer_has_metrics_of_its_objects_and_its_state(autojump_clo
         assert [state for state, is_so in doing().items() if is_so] == ["watching"]
         assert len(doing()) == 9
         assert of("trioformer_informer_objects") == 2
+        assert 400 < of("trioformer_informer_bytes") < 4_000
         assert of("trioformer_informer_pending_changes") == 0
         assert of("trioformer_informer_data_age_seconds") == 0
         assert (of("trioformer_informer_synced"), of("trioformer_informer_healthy")) == (1, 1)

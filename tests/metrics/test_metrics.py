@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import prometheus_client
@@ -17,6 +18,7 @@ from tests.support.metric_samples import by_label, families, samples, value
 from trioformer.leaderelection import LeaderElector
 from trioformer.metrics import Metrics
 from trioformer.testing import APIServer
+from trioformer.transport import ObservedRequest
 from trioformer.workqueue import WorkQueue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +68,10 @@ def observe_everything(metrics: Metrics) -> None:
     metrics.controller_observer("web", 1)
     metrics.queue_observer("web")
     observer = metrics.request_observer()
-    observer.ended(method="GET", host="api", code=200, duration=0, throttled=0, for_watch=False, attempt=2)
+    observed = {"method": "GET", "host": "api", "code": None, "duration": 0, "for_watch": False, "attempt": 2}
+    request = cast("ObservedRequest", SimpleNamespace(**observed, throttled=0))
+    observer.request_started(request)
+    observer.request_ended(request)
 
 
 async def test_the_names_types_and_labels_are_those_of_controller_runtime() -> None:

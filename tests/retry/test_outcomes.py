@@ -34,7 +34,6 @@ from trioformer.errors import (
     TrioformerError,
     UnauthorizedError,
     UnexpectedResponseError,
-    UnsupportedMediaTypeError,
 )
 from trioformer.errors._status import StatusCause, StatusDetails
 from trioformer.transport._internal import Response
@@ -74,7 +73,7 @@ OUTCOMES: list[tuple[Exception, Outcome]] = [
     (AlreadyExistsError("exists", code=409), Outcome.FAILED),
     (ApplyConflictError("applied", code=409), Outcome.FAILED),
     (StatusError("too large", code=413), Outcome.FAILED),
-    (UnsupportedMediaTypeError("type", code=415), Outcome.FAILED),
+    (StatusError("type", code=415), Outcome.FAILED),
     (InternalServerError("etcd", code=500), Outcome.FAILED),
     (ServiceUnavailableError("starting", code=503), Outcome.FAILED),
     (ServerTimeoutError("slow", code=504), Outcome.FAILED),

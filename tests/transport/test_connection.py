@@ -16,7 +16,6 @@ from tests.support.scripted_http import (
     ONE_CHUNK,
     InMemory,
     cancelled_at_step,
-    chunk,
     response,
     serving,
     suspended_generators,
@@ -179,29 +178,6 @@ async def test_a_client_closed_while_a_plugin_runs_sends_nothing(kind: str) -> N
                 await credentials.is_asked.wait()
             credentials.may_answer.set()
         assert (ended, server.heads, server.connections) == ([kind], [], 0)
-
-
-class Broken:
-    """An observer with a mistake."""
-
-    def ended(self, **_: object) -> None:
-        raise KeyError("mine")
-
-
-async def test_an_observer_that_raises_leaves_no_connection_in_use() -> None:
-    for for_watch in [False, True]:
-        async with (
-            serving(CHUNKED + chunk(b"one"), None) as server,
-            open_transport(ClusterConfig(server=server.url), observer=Broken()) as transport,
-        ):
-            for _ in range(2):
-                with pytest.raises(KeyError, match="mine"):
-                    async with transport.stream("/x", for_watch=for_watch):
-                        pass
-            present = transport._generations.present
-            pool = present.watches if for_watch else present.requests
-            assert pool.connections == []  # type: ignore[attr-defined]  # of a Pool
-        assert suspended_generators() == []
 
 
 async def test_requests_in_flight_end_when_the_transport_is_closed() -> None:

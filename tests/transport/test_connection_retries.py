@@ -30,7 +30,7 @@ from trioformer._secret import Secret
 from trioformer.client import ClientOptions
 from trioformer.errors import ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
-from trioformer.transport import RequestObserver, TokenBucketRateLimiter
+from trioformer.transport import ObservedRequest, RequestObserver, TokenBucketRateLimiter
 from trioformer.transport._internal import ByteStream, Transport, open_http_client, open_transport
 from trioformer.transport.auth._credentials import Credential
 from trioformer.transport.http._network import Network
@@ -44,24 +44,21 @@ WRITES = ["POST", "PUT", "PATCH", "DELETE"]
 
 @attrs.define(eq=False)
 class Recorded:
-    """A request observer that records the codes and numbers of attempts, and when each ended."""
+    """A request observer that records the codes and numbers of attempts, and when each was answered or failed."""
 
     attempts: list[tuple[int | None, int]] = attrs.field(factory=list)
-    ended_at: list[float] = attrs.field(factory=list)
+    answered_at: list[float] = attrs.field(factory=list)
 
-    def ended(
-        self,
-        *,
-        method: str,
-        host: str,
-        code: int | None,
-        duration: float,
-        throttled: float | None,
-        for_watch: bool,
-        attempt: int,
-    ) -> None:
-        self.attempts.append((code, attempt))
-        self.ended_at.append(trio.current_time())
+    def request_started(self, request: ObservedRequest) -> None:
+        pass
+
+    def request_ended(self, request: ObservedRequest) -> None:
+        if request.code is None:
+            self.request_responded(request)
+
+    def request_responded(self, request: ObservedRequest) -> None:
+        self.attempts.append((request.code, request.attempt))
+        self.answered_at.append(trio.current_time())
 
 
 def lost() -> httpx.ReadError:
@@ -119,7 +116,7 @@ async def test_a_rejected_request_is_sent_again_identically(autojump_clock: Cloc
             )
         assert (found.code, found.body) == (201, b"done")
         assert observer.attempts == [(429, 1), (503, 2), (201, 3)]
-        first, second = (b - a for a, b in zip(observer.ended_at, observer.ended_at[1:], strict=False))
+        first, second = (b - a for a, b in zip(observer.answered_at, observer.answered_at[1:], strict=False))
         assert 3.0 <= first <= 3.3
         assert 2.0 <= second <= 2.2
         sent = [(each.method, each.url, each.headers.raw, each.content) for each in carrier.requests]
@@ -166,7 +163,7 @@ async def test_reads_are_sent_again_after_the_connection_was_lost(autojump_clock
     cut = response(200, "beginning", lost())
     async with opened(lost(), ended, cut, response(200, "all"), observer=observer) as (transport, _):
         assert (await transport.request("GET", "/x")).body == b"all"
-    assert observer.attempts == [(None, 1), (None, 2), (None, 3), (200, 4)]
+    assert observer.attempts == [(None, 1), (None, 2), (200, 3), (200, 4)]
 
 
 async def test_what_was_read_before_a_failure_is_not_kept_for_the_next_attempt(autojump_clock: Clock) -> None:
@@ -257,7 +254,7 @@ async def test_a_retry_waits_first_and_then_for_the_rate_limit(autojump_clock: C
     replies = [response(429, retry_after="1"), response(200)]
     async with opened(*replies, observer=observer, qps=0.1) as (transport, _):
         await transport.request("GET", "/x")
-    assert observer.ended_at == pytest.approx([0, 10])
+    assert observer.answered_at == pytest.approx([0, 10])
     for for_watch, expected in ((True, [0, 10]), (False, [10, 20])):
         observer = Recorded()
         replies = [response(200), response(429, retry_after="1"), response(200)]
@@ -265,7 +262,7 @@ async def test_a_retry_waits_first_and_then_for_the_rate_limit(autojump_clock: C
             began_at = trio.current_time()
             await transport.request("GET", "/x")
             async with transport.stream("/x", for_watch=for_watch):
-                assert [each - began_at for each in observer.ended_at[1:]] == pytest.approx(expected)
+                assert [each - began_at for each in observer.answered_at[1:]] == pytest.approx(expected)
 
 
 async def test_a_waiting_retry_does_not_keep_others_from_sending(autojump_clock: Clock) -> None:

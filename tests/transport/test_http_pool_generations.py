@@ -16,13 +16,13 @@ from trio.testing import wait_all_tasks_blocked
 
 from tests.support.rotated_files import rotate
 from tests.support.scripted_http import CHUNKED, END, AtStep, Loopback, Step, chunk, complete, suspended_generators
+from trioformer._file_changes import LOOK_PERIOD
 from trioformer._secret import Secret
 from trioformer.client import open_client
 from trioformer.errors import ConfigError, ConnectionFailedError
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.transport._internal import Transport, open_transport
 from trioformer.transport.auth._credentials import ClientCertificate, Credential
-from trioformer.transport.auth._file_changes import LOOK_PERIOD
 from trioformer.transport.http._body import MIN_WATCH
 from trioformer.transport.http._network import Network
 from trioformer.transport.http._pool import Pool

@@ -4,6 +4,7 @@
 - ``_commands.py``: the table of commands
 - ``_arguments.py``: the parser and the common flags
 - ``_session.py``: :class:`Session`, which contains the output, the configuration and the client of a command
+- ``_request_log.py``: logs the requests for ``-v=6`` and above
 - ``_resources.py``: finds and requests the objects that arguments name
 - ``_printing.py``: prints tables, YAML, JSON and names
 - ``_complete.py``: completes words for shells

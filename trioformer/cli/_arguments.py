@@ -49,9 +49,8 @@ def add_common_flags(parser: Parser) -> None:
     group = parser.add_argument_group("common")
     group.add_argument("-n", "--namespace", help="If present, the namespace scope for this CLI request")
     group.add_argument("-s", "--server", help="The address and port of the Kubernetes API server")
-    group.add_argument(
-        "-v", "--v", type=int, default=0, dest="verbosity", help="Print the log of the library: 1 for less, 4 for more"
-    )
+    text = "Print the log of the library: 1 for less, 4 for more, 6 to 9 with the requests"
+    group.add_argument("-v", "--v", type=int, default=0, dest="verbosity", help=text)
     for name, text in _VALUED.items():
         if name in _REPEATED:
             group.add_argument(name, action="append", default=[], help=text)

@@ -112,11 +112,13 @@ class Session:
     async def open_client(self) -> AsyncGenerator[Client, None]:
         """Open a client for the cluster."""
         from ..client import ClientOptions, open_client  # noqa: PLC0415  # `version --client` needs none
+        from ._request_log import RequestLog  # noqa: PLC0415
 
         # JSON, because it has the fields that are newer than this release, and commands print whole objects.
         options = ClientOptions(user_agent=_user_agent(), warning_handler=self._warn, retries=2, protobuf=False)
         opener = self.opener or open_client
-        async with opener(self.config, field_manager="trioformer-cli", options=options) as client:
+        observer = RequestLog(self.config.server, level) if (level := self.flags.verbosity) >= 6 else None
+        async with opener(self.config, field_manager="trioformer-cli", observer=observer, options=options) as client:
             yield client
 
     def _warn(self, warning: ServerWarning) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final
 
 import attrs
 
@@ -19,7 +19,7 @@ from ..models import (
     key_of,
     merge_patch,
 )
-from ..models._internal import dumps
+from ..models._internal import EMPTY_MAP, dumps
 from ._api_requests import ApiRequests, LocatedObject, check_kind, delete_options
 from ._api_verbs import ApiVerbs
 from ._object_ref import ObjectRef
@@ -118,7 +118,11 @@ class Api(ApiVerbs[T]):
         patch = merge_patch(old, new)
         if "status" in self.resource.subresources:
             patch.pop("status", None)
-        return await self._send_changes(old, patch, None, optimistic_lock, dry_run, field_validation, field_manager)
+        self._requests.check_object(old)
+        from ._changes import send_changes  # noqa: PLC0415  # not needed for reading
+
+        options = (dry_run, field_validation, field_manager)
+        return await send_changes(self, old, patch, None, optimistic_lock, *options)
 
     async def update_status(
         self,
@@ -139,45 +143,20 @@ class Api(ApiVerbs[T]):
         Fields that are missing from the new status, such as a message, are removed.
         Differences outside the status are not sent.
 
-        The arguments, the result and the exceptions are the same as for :meth:`update`.
+        If the object was deleted and created anew since ``old`` was read, a ConflictError is raised, and the new object
+        is not changed.  If the object has only changed, it is read, and the differences are sent again, up to nine
+        times.  If somebody else has changed the same fields in another way, a ConflictError is raised.  A list such
+        as the conditions is one field.
+
+        The arguments, the result and the exceptions are otherwise the same as for :meth:`update`.
         """
         found = merge_patch(old, new)
-        return await self._send_changes(
-            old,
-            {"status": found["status"]} if "status" in found else {},
-            "status",
-            optimistic_lock,
-            dry_run,
-            field_validation,
-            field_manager,
-        )
-
-    async def _send_changes(
-        self,
-        old: T,
-        patch: dict[str, object],
-        subresource: Literal["status"] | None,
-        optimistic_lock: bool,
-        dry_run: bool,
-        field_validation: FieldValidation | None,
-        field_manager: str | None,
-    ) -> T:
+        patch = {"status": found["status"]} if "status" in found else {}
         self._requests.check_object(old)
-        if optimistic_lock and not old.resource_version:
-            raise ValueError(f"{old!r} has no resourceVersion; pass the object as it was read from the server")
-        if not patch:
-            return old
-        if optimistic_lock:
-            changes = cast("dict[str, object]", patch.get("metadata") or {})
-            patch = {**patch, "metadata": {**changes, "resourceVersion": old.resource_version}}
-        return await self.patch(
-            old,
-            patch,
-            subresource=subresource,
-            dry_run=dry_run,
-            field_validation=field_validation,
-            field_manager=field_manager,
-        )
+        from ._changes import send_changes  # noqa: PLC0415  # not needed for reading
+
+        options = (dry_run, field_validation, field_manager)
+        return await send_changes(self, old, patch, "status", optimistic_lock, *options)
 
     async def update_with_retry(
         self,
@@ -599,13 +578,13 @@ def located(
     return api._requests.locate(name, namespace)
 
 
-def without_retries(api: A) -> A:
-    """Return a copy of an API that does not retry requests. The copy is for callers that retry on their own.
+def without_retries(api: A, query: Mapping[str, str] = EMPTY_MAP) -> A:
+    """Return a copy of an API that does not retry requests, and adds query parameters to each list and watch.
 
-    After a 401, the request is still sent again with a new credential.
+    The copy is for callers that retry on their own. After a 401, the request is still sent again with a new credential.
     """
     found = copy(api)
-    found._requests = attrs.evolve(api._requests, retries=False)
+    found._requests = attrs.evolve(api._requests, retries=False, query=query)
     return found
 
 

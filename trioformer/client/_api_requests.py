@@ -22,7 +22,7 @@ from ..models import (
     metadata_kind,
     resource_of,
 )
-from ..models._internal import MAGIC, dumps, encode_request, scan_head, scan_whole
+from ..models._internal import EMPTY_MAP, MAGIC, dumps, encode_request, scan_head, scan_whole
 from ..transport._internal import ByteStream, Response, Transport
 from ._object_ref import ObjectRef, reference_to
 from ._options import ListOptions, list_params
@@ -82,6 +82,8 @@ class ApiRequests(Generic[T]):
     field_manager: str | None
     """The field manager for writes that pass no other field manager."""
     retries: bool = True
+    query: Mapping[str, str] = EMPTY_MAP
+    """Further query parameters for lists and watches."""
 
     @classmethod
     def of(
@@ -215,7 +217,8 @@ class ApiRequests(Generic[T]):
         accept: str | None = None,
     ) -> Response:
         """Send a request, report it to the observer of writes, and return the response."""
-        observe = None if method == "GET" or "dryRun" in (params or ()) else write_observer.get()
+        is_dry = "dryRun" in (params or ()) or (method == "DELETE" and _is_dry(content))
+        observe = None if method == "GET" or is_dry else write_observer.get()
         try:
             response = await self.transport.request(
                 method,
@@ -238,10 +241,11 @@ class ApiRequests(Generic[T]):
     def _written(self, method: str, path: str, content: bytes | None, response: Response | None) -> WrittenObject:
         code, body, name, uid, version = None, b"", "", "", ""
         if response is not None:
-            code, body = response.code, response.body
+            code = response.code
         is_clear = code is not None and code < _FIRST_UNCLEAR
         with suppress(ValueError, RecursionError):  # the caller raises an error for a response of another form
-            if code is not None and code < _FIRST_ERROR:
+            if response is not None and response.code < _FIRST_ERROR:
+                body = response.body  # an error page may be long
                 metadata = scan_head(body).metadata
                 name, uid, version = metadata.name, metadata.uid, metadata.resourceVersion
             elif method == "POST" and not is_clear:
@@ -331,7 +335,7 @@ class ApiRequests(Generic[T]):
         return await self.transport.read(
             self.paths.collection(),
             read_success,
-            params=list_params(options),
+            params={**self.query, **list_params(options)},
             accept=self.wire_format.accept_list,
             retries=self.retries,
             where=where,
@@ -340,6 +344,8 @@ class ApiRequests(Generic[T]):
     async def delete_collection(self, options: ListOptions, content: bytes | None) -> ObjectList[PartialObjectMetadata]:
         """Delete objects page by page, and return their metadata."""
         found: dict[str, PartialObjectMetadata] = {}
+        path = self.paths.collection()
+        observe = None if _is_dry(content) else write_observer.get()
         version = ""
         pages = 0
         while True:
@@ -352,6 +358,13 @@ class ApiRequests(Generic[T]):
                 # Start over.  Deleted objects are not listed again.
                 options = attrs.evolve(options, continue_token=None)
                 continue
+            except BaseException:  # some objects may be deleted, even if the server has responded with an error
+                if observe is not None:
+                    observe(self._written("DELETE", path, None, None))
+                raise
+            if observe is not None:
+                for one in page:
+                    observe(self._removed(f"{path}/{one.name}", one.uid))
             found |= {one.uid: one for one in page}
             version = version or page.resource_version
             if not page.continue_token:
@@ -377,6 +390,12 @@ class ApiRequests(Generic[T]):
             listed: ObjectList[PartialObjectMetadata] = await read_list(body, wire_format, where)
             return listed
 
+    def _removed(self, path: str, uid: str) -> WrittenObject:
+        """Return the deletion of one object of a collection."""
+        write = Write(at=trio.current_time(), method="DELETE", path=path, code=200, uid=uid)
+        caches = tuple(caches_of(self.transport, self.resource))
+        return WrittenObject(write, self.resource, b"", caches, self._read_version, is_clear=True, new_name="")
+
 
 def delete_options(
     *,
@@ -396,6 +415,11 @@ def delete_options(
     }
     given = {key: value for key, value in options.items() if value is not None}
     return dumps({"kind": "DeleteOptions", "apiVersion": "v1", **given}) if given else None
+
+
+def _is_dry(options: bytes | None) -> bool:
+    """Return whether the body of a delete request asks for a dry run; its other values cannot contain quotes."""
+    return options is not None and b'"dryRun"' in options
 
 
 def check_field_manager(name: str) -> None:

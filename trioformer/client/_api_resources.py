@@ -10,8 +10,8 @@ import attrs
 
 from .._suggestions import describe
 from .._text import quoted
-from ..models import EMPTY_MAP, ResourceInfo
-from ..models._internal import builtin_resources, is_label, is_subdomain
+from ..models import ResourceInfo
+from ..models._internal import EMPTY_MAP, builtin_resources, is_label, is_subdomain
 
 __all__ = ["ApiResources", "ResourceName", "find_builtin", "suggest_names"]
 

@@ -12,7 +12,7 @@ import attrs
 import trio
 
 from .._util import NoPublicConstructor, Slices, opened_by
-from ..errors import ConnectionFailedError, NotFoundError, UnsupportedMediaTypeError
+from ..errors import ConnectionFailedError, NotFoundError, StatusError
 from ..models import (
     FieldSelector,
     KubernetesObject,
@@ -34,7 +34,7 @@ from ._options import (
     PropagationPolicy,
     watch_params,
 )
-from ._patch import APPLY, PatchType, patch_content, unsupported_strategic_patch
+from ._patch import APPLY, UNSUPPORTED_MEDIA_TYPE, PatchType, patch_content, unsupported_strategic_patch
 from ._subresources import OwnSubresource, is_success
 from ._watch import RESPONSE_GRACE, WatchStream
 from .bodies._lists import PAGE_SIZE, ObjectList, Pages, all_pages, read_list
@@ -324,7 +324,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
                     body = await stack.enter_async_context(
                         requests.transport.stream(
                             requests.paths.collection(),
-                            params=params,
+                            params={**requests.query, **params},
                             accept=requests.wire_format.accept_watch,
                             for_watch=True,
                             resumable=resumable,
@@ -540,7 +540,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
             NotFoundError: The object does not exist.
             ConflictError: The resourceVersion in the patch differs from the stored one.
             InvalidError: The patched object is not valid, or an operation of a JSON patch cannot be applied.
-            UnsupportedMediaTypeError: The kind does not support this type of patch.
+            StatusError: The kind does not support this type of patch (415).
             TypeError: The patch does not match its type, or contains a model that cannot be merged.
         """
         at = self._requests.locate(name, namespace)
@@ -548,8 +548,8 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         params = self._requests.write_params(dry_run, field_validation, field_manager)
         try:
             return await self._requests.request_any("PATCH", "patch", at, subresource, content, content_type, params)
-        except UnsupportedMediaTypeError as exc:
-            if patch_type != "strategic":
+        except StatusError as exc:
+            if exc.code != UNSUPPORTED_MEDIA_TYPE or patch_type != "strategic":
                 raise
             raise unsupported_strategic_patch(exc, at.operation("patch", subresource)) from exc
 
@@ -576,6 +576,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
         Args:
             obj: The fields to apply.  A mapping uses the API's field names and may omit ``apiVersion`` and ``kind``.
                 If the fields include a uid or a resourceVersion, only an object with this uid or version is changed.
+                In the status of a custom object, kube-apiserver ignores the uid.
             subresource: The subresource to apply instead of the whole object, such as ``status``.  The object must
                 exist.
             force: Whether to take over fields that other managers have set to a different value.

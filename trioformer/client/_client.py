@@ -64,8 +64,8 @@ _HINTS: Final = dict.fromkeys(
 
 
 _NO_TRIO: Final = (
-    "open_client() requires trio; start the program with trioformer.run(main), or an interactive prompt with "
-    "`python -m trio`"
+    "open_client() requires trio; start the program with trioformer.run(main), or a prompt with `python -m trio`; use "
+    "trioformer.aio in an asyncio program, and trioformer.sync in threads"
 )
 
 
@@ -351,7 +351,7 @@ async def open_client(
         No task is started, so exceptions from the block are not wrapped in an exception group.
         The ``http_transport`` belongs to the caller, and is not closed at the end of the block.
     """
-    if not trio.lowlevel.in_trio_run():
+    if not trio.lowlevel.in_trio_task():
         raise RuntimeError(_NO_TRIO)
     simulated = simulated_cluster.get()
     if simulated is not None and (config, kubeconfig, context, overrides, http_transport) == (None,) * 5:
@@ -386,8 +386,9 @@ async def open_client(
         if not isinstance(http_transport, AsyncBaseTransport):
             raise TypeError(f"http_transport must be an httpx.AsyncBaseTransport, not {describe(http_transport)}")
     if observer is not None:
-        if isinstance(observer, type) or not hasattr(observer, "ended"):
-            raise TypeError(f"observer must be an object with the method ended(), not {describe(observer)}")
+        if isinstance(observer, type) or not isinstance(observer, RequestObserver):
+            what = "observer must be an object with request_started() and request_ended()"
+            raise TypeError(f"{what}, not {describe(observer)}")
         check_observer(observer, RequestObserver)
     if field_manager is not None:
         check_field_manager(field_manager)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from .._suggestions import describe
-from ..models import KubernetesObject, Unstructured, builtin_kind, from_dict
+from ..models import KubernetesObject, Unstructured, from_dict
+from ..models._internal import builtin_kind
 from ._options import FieldValidation, PropagationPolicy
 from ._subresources import OwnSubresource
 

@@ -31,6 +31,11 @@ from .bodies._undecodable import UndecodableHandler as UndecodableHandler
 from .bodies._wire_format import JSON as JSON
 
 if TYPE_CHECKING:
+    from ._changes import ReplacedError as ReplacedError
+    from ._changes import check_same as check_same
+    from ._changes import read_same as read_same
+    from ._changes import write_same as write_same
     from ._raw import RawLines as RawLines
-else:  # few programs need it
-    __getattr__, _ = _names_on_demand(globals(), {"RawLines": "_raw"})
+else:  # few programs need them
+    _CHANGES = dict.fromkeys(("ReplacedError", "check_same", "read_same", "write_same"), "_changes")
+    __getattr__, _ = _names_on_demand(globals(), {"RawLines": "_raw", **_CHANGES})

@@ -9,8 +9,8 @@ import trio
 
 from .._retry import TokenBucket
 from ..errors import NotFoundError
-from ..models import KubernetesObject, ResourceInfo, Unstructured, builtin_kind, resource_of, unstructured_kind
-from ..models._internal import builtin_resources
+from ..models import KubernetesObject, ResourceInfo, Unstructured, resource_of, unstructured_kind
+from ..models._internal import builtin_kind, builtin_resources
 from ..transport._internal import Transport
 from ._api_resources import ApiResources, ResourceName, find_builtin, suggest_names
 from ._discover_all import discover_all

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from .._suggestions import describe
-from ..errors import UnsupportedMediaTypeError
+from ..errors import StatusError
 from ..models._internal import dumps, find_model, plain
 
 PatchType: TypeAlias = Literal["merge", "strategic", "json"]
@@ -15,6 +15,8 @@ PatchType: TypeAlias = Literal["merge", "strategic", "json"]
 MERGE: Final = "application/merge-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 """The media type of server-side apply. The client sends JSON, which is also valid YAML."""
+UNSUPPORTED_MEDIA_TYPE: Final = 415
+"""The code with which a server rejects a type of patch."""
 
 # client-go, apimachinery pkg/types/patch.go.
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
@@ -66,12 +68,12 @@ def _check_operations(patch: object) -> None:
             raise TypeError(f"an operation of a JSON patch must be a mapping, not {describe(operation)}")
 
 
-def unsupported_strategic_patch(error: UnsupportedMediaTypeError, where: str) -> UnsupportedMediaTypeError:
+def unsupported_strategic_patch(error: StatusError, where: str) -> StatusError:
     """Return the error for a kind that does not support strategic merge patches.
 
     The message recommends the other patch types.
     """
     text = "custom kinds do not support strategic merge patches; use patch_type='merge' or 'json'"
-    return UnsupportedMediaTypeError(
+    return StatusError(
         f"{text}: {error.status_message}", code=error.code, reason=error.reason, details=error.details, where=where
     )

@@ -47,7 +47,7 @@ class WrittenObject:
     resource: ResourceInfo
     """The resource of the object; for a subresource, that of its parent."""
     body: bytes
-    """The response, which is empty if none has arrived."""
+    """The response, which is empty if it does not contain an object."""
     caches: tuple[WrittenCache, ...]
     """The running caches of the same client and resource."""
     _read_version: Callable[[str, str], Awaitable[str]]
@@ -92,7 +92,7 @@ class WrittenObject:
 class WrittenCache(Protocol):
     """A cache of a client, which shows the client's writes after some time."""
 
-    def call_when_shown(self, written: WrittenObject, version: int, shown: Callable[[bool], None]) -> bool:
+    def call_when_shown(self, written: WrittenObject, version: str, shown: Callable[[bool], None]) -> bool:
         """Call a function once, as soon as the cache shows a write, or will never show it.
 
         The argument of the function is False if the cache contains a later state without the written object, and True
@@ -100,11 +100,12 @@ class WrittenCache(Protocol):
 
         Args:
             written: The write.
-            version: The resourceVersion of the write, or 0 if the write has removed the object.
+            version: The resourceVersion of the write, or ``0`` if the write has removed the object.
             shown: The function, which must be fast and must not raise an exception.
 
         Returns:
-            False if the cache shows the write already or does not contain such objects.  Nothing is called then.
+            False if the cache shows the write already, does not contain such objects, or cannot compare the version.
+            Nothing is called then.
         """
         ...
 

@@ -31,7 +31,6 @@
     │   │   ├── AlreadyExistsError      409 on create
     │   │   └── ApplyConflictError      409 on apply: ``conflicts`` name fields and managers
     │   ├── ExpiredError                410: the resourceVersion or continue token is too old
-    │   ├── UnsupportedMediaTypeError   415
     │   ├── InvalidError                422: details.causes name the fields
     │   ├── TooManyRequestsError        429: details.retry_after_seconds
     │   └── ServerError                 5xx
@@ -101,7 +100,6 @@ from ._status import ServiceUnavailableError as ServiceUnavailableError
 from ._status import StatusError as StatusError
 from ._status import TooManyRequestsError as TooManyRequestsError
 from ._status import UnauthorizedError as UnauthorizedError
-from ._status import UnsupportedMediaTypeError as UnsupportedMediaTypeError
 
 __all__ = [
     "AlreadyExistsError",
@@ -146,7 +144,6 @@ __all__ = [
     "TrioformerError",
     "UnauthorizedError",
     "UnexpectedResponseError",
-    "UnsupportedMediaTypeError",
 ]
 
 for _error in list(globals().values()):  # so that tracebacks and pickles name the public module

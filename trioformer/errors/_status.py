@@ -36,7 +36,6 @@ __all__ = [
     "StatusError",
     "TooManyRequestsError",
     "UnauthorizedError",
-    "UnsupportedMediaTypeError",
 ]
 
 FIELD_MANAGER_CONFLICT: Final = "FieldManagerConflict"
@@ -278,10 +277,11 @@ class NotFoundError(StatusError):
     """404: the object does not exist, or the server does not have this resource."""
 
 
-class NotInCacheError(NotFoundError):
+class NotInCacheError(NotFoundError, KeyError):
     """An informer's cache does not contain an object with this key. No request was sent.
 
-    This is a subclass of :class:`NotFoundError`, so the same code can handle reads from a cache and from a server.
+    This is a subclass of :class:`NotFoundError`, so the same code can handle reads from a cache and from a server, and
+    of ``KeyError``, so that a mapping can be built on a cache.
     """
 
     def __init__(self, message: str) -> None:
@@ -346,10 +346,6 @@ class ExpiredError(StatusError):
     """410: the resourceVersion or continue token is too old. List again."""
 
 
-class UnsupportedMediaTypeError(StatusError):
-    """415: the server does not accept this content type."""
-
-
 class InvalidError(StatusError):
     """422: the object is not valid. The causes in ``details.causes`` name the fields."""
 
@@ -384,7 +380,6 @@ _BY_REASON: dict[str, type[StatusError]] = {
     "Conflict": ConflictError,
     "Expired": ExpiredError,
     "Gone": ExpiredError,
-    "UnsupportedMediaType": UnsupportedMediaTypeError,
     "Invalid": InvalidError,
     "TooManyRequests": TooManyRequestsError,
     "InternalError": InternalServerError,
@@ -401,7 +396,6 @@ _BY_CODE: dict[int, type[StatusError]] = {
     405: MethodNotAllowedError,
     409: ConflictError,
     410: ExpiredError,
-    415: UnsupportedMediaTypeError,
     422: InvalidError,
     429: TooManyRequestsError,
     500: InternalServerError,

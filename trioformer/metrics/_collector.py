@@ -98,6 +98,15 @@ STALE_SYNC_SKIPS: Final = MetricSpec[int](
     "Requests that were put aside because a cache did not show the controller's own writes, by resource.",
     float,
 )
+STALE_SYNCS: Final = MetricSpec[int](
+    "trioformer_controller_stale_syncs_total",
+    "Requests reconciled after five minutes although a cache did not show the controller's own writes, by resource.",
+    float,
+)
+
+PAUSED: Final = MetricSpec[int](
+    "trioformer_controller_paused", "Requests that wait because their objects are paused.", float
+)
 
 # Name and label: controller-runtime pkg/metrics/leaderelection.go.
 LEADER_LABELS: Final = ("name",)
@@ -120,6 +129,11 @@ INFORMER_QUARANTINED: Final = MetricSpec[int](
 INFORMER_METRICS: Final = (
     MetricSpec[InformerSnapshot](
         "trioformer_informer_objects", "Objects in the cache.", lambda it: it.statistics.objects
+    ),
+    MetricSpec[InformerSnapshot](
+        "trioformer_informer_bytes",
+        "Bytes of the encoded objects in the cache.",
+        lambda it: it.statistics.encoded_bytes,
     ),
     MetricSpec[InformerSnapshot](
         "trioformer_informer_pending_changes",
@@ -310,15 +324,15 @@ class Collector:
         for spec in QUEUE_METRICS:
             yield spec.family(QUEUE_LABELS, [((name, name), queue) for name, queue in read.items()])
 
-        yield STALE_SYNC_SKIPS.family(
-            ("controller", "group", "resource"),
-            [
-                ((name, *resource), count)
-                for name, each in self.queues
-                if isinstance(each, Controller)
-                for resource, count in sorted(each.statistics().stale_sync_skips.items())
-            ],
-        )
+        controllers = [(name, each.statistics()) for name, each in self.queues if isinstance(each, Controller)]
+        skips = [(name, each.stale_sync_skips) for name, each in controllers]
+        syncs = [(name, each.stale_syncs) for name, each in controllers]
+        for metric, counted in ((STALE_SYNC_SKIPS, skips), (STALE_SYNCS, syncs)):
+            yield metric.family(
+                ("controller", "group", "resource"),
+                [((name, *resource), count) for name, each in counted for resource, count in sorted(each.items())],
+            )
+        yield PAUSED.family(("controller",), [((name,), it.paused) for name, it in controllers])
 
     def _depths(self, name: str, queue: QueueStatistics) -> Iterable[tuple[str, int]]:
         seen = self._priorities.setdefault(name, {0})

@@ -14,6 +14,8 @@ from typing import Final, final, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ..controller._internal import ReconcileResult
+from ..transport import ObservedRequest
+from ..transport._internal import SWITCHED
 
 RECONCILE_BOUNDS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -210,23 +212,21 @@ class RequestMetrics:
             registry=registry,
         )
 
-    def ended(
-        self,
-        *,
-        method: str,
-        host: str,
-        code: int | None,
-        duration: float,
-        throttled: float | None,
-        for_watch: bool,
-        attempt: int,
-    ) -> None:
-        """Count an attempt to send a request, and record its duration."""
-        shown = NO_RESPONSE if code is None else str(code)
-        self._total.labels(shown, method, host).inc()
-        if attempt > 1:
-            self._retries.labels(shown, method, host).inc()
-        if not for_watch:
-            self._seconds.labels(method, host).observe(duration)
-        if throttled is not None:
-            self._throttled.labels(method, host).observe(throttled)
+    def request_started(self, request: ObservedRequest) -> None:
+        """Record how long the request was delayed."""
+        if request.throttled is not None:
+            self._throttled.labels(request.method, request.host).observe(request.throttled)
+
+    def request_responded(self, request: ObservedRequest) -> None:
+        """Count the request by its status code."""
+        shown = NO_RESPONSE if request.code is None else str(request.code)
+        self._total.labels(shown, request.method, request.host).inc()
+        if request.attempt > 1:
+            self._retries.labels(shown, request.method, request.host).inc()
+
+    def request_ended(self, request: ObservedRequest) -> None:
+        """Record the duration of the request."""
+        if request.code is None:
+            self.request_responded(request)
+        if not request.for_watch and request.code != SWITCHED:
+            self._seconds.labels(request.method, request.host).observe(request.duration)

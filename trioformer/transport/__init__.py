@@ -7,7 +7,8 @@ Its packages and modules:
 - ``policy``: the rate of requests, retries, and probes of a silent server
 - ``_proxy``: finds the proxy for a server
 - ``_open.py``: checks the configuration, and combines the parts
-- ``_connection.py``: sends requests, opens streamed responses, and reports them to a :class:`RequestObserver`
+- ``_connection.py``: sends requests, opens streamed responses, and reports each :class:`ObservedRequest` to a
+  :class:`RequestObserver`
 - ``_raw_requests.py``: the httpx client for programs
 - ``_options.py``: :class:`~trioformer.client.ClientOptions`
 - ``_limits.py``: :class:`Limits` of responses
@@ -21,6 +22,7 @@ These modules do not depend on Kubernetes kinds, and no httpx types appear in th
 
 from __future__ import annotations
 
+from ._connection import ObservedRequest as ObservedRequest
 from ._connection import RequestObserver as RequestObserver
 from ._limits import Limits as Limits
 from ._warnings import ServerWarning as ServerWarning
@@ -30,6 +32,7 @@ from .policy._throttle import TokenBucketRateLimiter as TokenBucketRateLimiter
 
 __all__ = [
     "Limits",
+    "ObservedRequest",
     "PluginPolicy",
     "RequestObserver",
     "RequestRateLimiter",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
-from typing import Final, Protocol, TypeVar, final
-from urllib.parse import urlsplit
+from typing import Any, Final, Protocol, TypeVar, final, runtime_checkable
+from urllib.parse import unquote, urlsplit
 
 import attrs
 import trio
 
+from .._text import error_names
 from .._util import NoPublicConstructor
 from ..errors import ConnectionFailedError, LimitExceededError
 from ..kubeconfig import Impersonation
@@ -29,47 +32,147 @@ from .policy._throttle import RequestRateLimiter, WaitLog
 
 R = TypeVar("R")
 
+_log: Final = logging.getLogger("trioformer.transport")
 MAX_REQUESTS: Final = 100
 """The maximum number of requests in flight, including lists but not watches. Further requests wait."""
+_VERBS: Final = {"POST": "create", "PUT": "update"}
+_WATCH: Final = re.compile(rb"[?&]watch=(true|1)(&|$)")
 
 
+@runtime_checkable
 class RequestObserver(Protocol):
-    """An observer of request attempts, for metrics. It is called once for each attempt.
+    """An observer of requests, for metrics, traces and logs.
 
-    The observer is called by the task that sent the request, so it must return quickly.
-    The observer must not raise an exception, because the request would raise that exception instead of returning its
-    response.
+    The observer is called for each attempt to send a request, by the task that sends it, so it must return quickly.
+    If the observer raises an exception, the exception is logged, and the request continues.
 
-    The calls provide the values for the metrics of client-go (``tools/metrics/metrics.go``):
-    ``rest_client_requests_total``,
-    ``rest_client_request_retries_total`` and, without watches, ``rest_client_request_duration_seconds`` and
-    ``rest_client_rate_limiter_duration_seconds``.
+    An observer may also have a method ``request_responded(request)``. This method is called when the head of a response
+    has arrived, which is when a watch begins.
     """
 
-    def ended(
-        self,
-        *,
-        method: str,
-        host: str,
-        code: int | None,
-        duration: float,
-        throttled: float | None,
-        for_watch: bool,
-        attempt: int,
-    ) -> None:
-        """Record an attempt that received a response or failed.
-
-        Args:
-            method: The HTTP method, such as ``GET``.
-            host: The host of the server, with the port if the URL contains one.
-            code: The HTTP status code, or None if the connection failed or the caller was cancelled.
-            duration: The seconds from when the request was sent until the response was complete. For lists and
-                watches, which are streamed, the time is measured until the response began.
-            throttled: How long the rate limiter delayed the request, in seconds, or None if there is no rate limiter.
-            for_watch: Whether the request is a watch.
-            attempt: The number of the attempt, starting at 1.
-        """
+    def request_started(self, request: ObservedRequest) -> None:
+        """Record an attempt that is about to be sent."""
         ...
+
+    def request_ended(self, request: ObservedRequest) -> None:
+        """Record an attempt that has failed, or whose response has been closed. A watch ends when it is closed."""
+        ...
+
+
+@final
+@attrs.define(eq=False, repr=False)
+class ObservedRequest(metaclass=NoPublicConstructor):
+    """One attempt to send a request. All methods of an observer receive the same object.
+
+    The verb and the resource are those of RBAC and of the server's audit log. For a path without a resource, such as
+    ``/version``, the verb is the method in lower case, and the fields of the object are empty.
+    """
+
+    _observer: RequestObserver
+    _request: Request
+    host: str
+    """The host of the server, with the port if the URL contains one."""
+    attempt: int
+    """The number of the attempt, starting at 1."""
+    throttled: float | None
+    """How long the rate limiter delayed the attempt, in seconds, or None if there is no rate limiter."""
+    method: str = attrs.field(init=False)
+    """The HTTP method, such as ``GET``."""
+    path: str = attrs.field(init=False)
+    """The template of the path, such as ``/api/v1/namespaces/{namespace}/pods/{name}``."""
+    verb: str = attrs.field(init=False)
+    """The verb, such as ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch`` or ``deletecollection``."""
+    for_watch: bool = attrs.field(init=False)
+    """Whether the response has no end of its own, as for a watch or a followed log."""
+    group: str = attrs.field(default="", init=False)
+    """The API group, such as ``apps``. It is empty for the core group."""
+    resource: str = attrs.field(default="", init=False)
+    """The plural name of the resource, such as ``pods``."""
+    subresource: str = attrs.field(default="", init=False)
+    """The subresource, such as ``status``."""
+    namespace: str = attrs.field(default="", init=False)
+    """The namespace. It is empty for all namespaces and for cluster-scoped objects."""
+    name: str = attrs.field(default="", init=False)
+    """The name of the object. It is empty for a collection."""
+    code: int | None = attrs.field(default=None, init=False)
+    """The HTTP status code, or None before a response."""
+    _failure: str = attrs.field(default="", init=False)
+    _body: ByteStream | None = attrs.field(default=None, init=False)
+    _started_at: float = attrs.field(factory=trio.current_time, init=False)
+    _ended_at: float | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.method, self.for_watch = self._request.method, self._request.for_watch
+        self.path, self.verb = self._request.path.partition("?")[0] or "/", self.method.lower()
+        words = self.path.split("/")
+        begin = {"api": 3, "apis": 4}.get(words[1], len(words))
+        if rest := list(map(unquote, words[begin:])):
+            words, self.group = words[:begin], words[2] if begin == 4 else ""
+            if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
+                self.namespace, rest = rest[1], rest[2:]
+                words += ("namespaces", "{namespace}")
+            self.resource, self.name, self.subresource, *more = *rest, *("",) * (3 - len(rest))
+            words += (self.resource, self.name and "{name}", self.subresource, "{path}" if more else "")
+            self.path = "/" + "/".join(filter(None, words))
+            self.verb = _VERBS.get(self.method, self.verb)
+            if not self.name and self.verb in ("get", "delete"):
+                is_watch = _WATCH.search(self._request.target())
+                self.verb = "deletecollection" if self.verb == "delete" else "watch" if is_watch else "list"
+        self._call("request_started")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.attempt}: {self.verb} {self.path}: {self.code}>"
+
+    @property
+    def reason(self) -> str:
+        """Why the attempt failed.
+
+        This is the reason of the server's Status, such as ``NotFound``. If no complete response arrived, it is the name
+        of the exception, such as ``ConnectionFailedError`` or ``Cancelled``. Otherwise, it is empty.
+        """
+        if self._failure or self._body is None or self._body.code < 400:
+            return self._failure
+        from ..models._internal import MAGIC, decode, open_envelope, status_of  # noqa: PLC0415  # only for failures
+
+        content = self._body.content
+        try:
+            status: Any = status_of(open_envelope(content)[2]) if content.startswith(MAGIC) else decode(content)
+        except (ValueError, RecursionError):
+            status = None  # not from an API server
+        reason = status.get("reason") if isinstance(status, dict) else None
+        return reason if isinstance(reason, str) else ""
+
+    @property
+    def duration(self) -> float:
+        """The seconds since the attempt was sent, or until its end, by trio's clock."""
+        return (trio.current_time() if self._ended_at is None else self._ended_at) - self._started_at
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes of the response's body that were received so far, after decompression."""
+        return 0 if self._body is None else self._body.received
+
+    def _respond(self, body: ByteStream) -> None:
+        """Report the head of the response, and later the end of the response."""
+        self._body, self.code, body.on_end = body, body.code, self._end
+        self._call("request_responded")
+
+    def _end(self, failure: str) -> None:
+        """Report the end of the attempt, with the name of the exception that ended it."""
+        self._ended_at, self._failure = trio.current_time(), failure
+        self._call("request_ended")
+
+    def _call(self, name: str) -> None:
+        try:
+            if (call := getattr(self._observer, name, None)) is not None:
+                call(self)
+        except Exception:  # noqa: BLE001  # the documented boundary to the observer
+            _log.exception("the observer of requests raised an exception in %s()", name)
+
+
+def messages_of(request: ObservedRequest) -> tuple[Request, ByteStream | None]:
+    """Return the request as it is sent, without the credential, and its response."""
+    return request._request, request._body
 
 
 @final
@@ -353,40 +456,34 @@ class Transport(metaclass=NoPublicConstructor):
     async def _send(self, request: Request, attempt: int, throttled: float | None) -> ByteStream:
         """Send a request once. If the request has a limit for the body, receive the complete body."""
         credential = await self.obtain_credential()
-        sent_at = 0.0 if self._observer is None else trio.current_time()
-        code: int | None = None
+        observed: ObservedRequest | None = None
+        if self._observer is not None:
+            host = urlsplit(self.server).netloc
+            observed = ObservedRequest._create(self._observer, request, host, attempt, throttled)
         body: ByteStream | None = None
         try:
             try:
                 response, generation = await self._generations.send(request, credential)
                 body = ByteStream(response, request, credential, generation, self.health, self.limits)
+                if observed is not None:
+                    observed._respond(body)
                 if request.limit is not None:
                     await body.read_whole()
-                code = body.code
             except CONNECTION_ERRORS as exc:
                 self._check_open()
                 if shows_failing_server(exc):
                     self.health.record_failure()
                 raise connection_failed(exc, self.health.server_text, request.where) from exc
-            finally:
-                if self._observer is not None:
-                    self._observer.ended(
-                        method=request.method,
-                        host=urlsplit(self.server).netloc,
-                        code=code,
-                        duration=trio.current_time() - sent_at,
-                        throttled=throttled,
-                        for_watch=request.for_watch,
-                        attempt=attempt,
-                    )
             self.health.responded_at = trio.current_time()
             if self.health.must_record:
                 self.health.record_response()
             if "warning" in body.headers:
                 report_warnings(self._warning_handler, body.head.warnings, where=request.what, server=self.server)
-        except BaseException:
-            if body is not None:  # of an observer or a handler
+        except BaseException as exc:
+            if body is not None:  # of a handler
                 await body.aclose()
+            elif observed is not None:
+                observed._end(error_names(exc))  # trio cancels a connection attempt with a group
             raise
         return body
 

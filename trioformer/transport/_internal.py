@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .._util import names_on_demand as _names_on_demand
 from ._connection import Transport as Transport
+from ._connection import messages_of as messages_of
 from ._failures import CUT_OFF as CUT_OFF
 from ._failures import NO_RESPONSE as NO_RESPONSE
 from ._limits import DEFAULT_LIMITS as DEFAULT_LIMITS
@@ -16,6 +17,7 @@ from ._options import DEFAULT_OPTIONS as DEFAULT_OPTIONS
 from ._options import ClientOptions as ClientOptions
 from ._warnings import WarningLog as WarningLog
 from .http._body import ByteStream as ByteStream
+from .http._messages import SWITCHED as SWITCHED
 from .http._messages import Response as Response
 from .http._messages import request_id_in as request_id_in
 

@@ -30,7 +30,7 @@ def test_without_a_status_the_code_determines_the_error_as_in_client_go() -> Non
         (409, "POST", errors.AlreadyExistsError, "AlreadyExists"),
         (410, "GET", errors.ExpiredError, ""),
         (413, "PUT", errors.StatusError, ""),
-        (415, "PATCH", errors.UnsupportedMediaTypeError, "UnsupportedMediaType"),
+        (415, "PATCH", errors.StatusError, "UnsupportedMediaType"),
         (418, "GET", StatusError, ""),
         (422, "POST", errors.InvalidError, "Invalid"),
         (429, "GET", errors.TooManyRequestsError, "TooManyRequests"),

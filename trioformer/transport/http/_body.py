@@ -100,13 +100,19 @@ class ByteStream:
     headers: Mapping[str, str] = attrs.field(init=False)
     """The headers, in lower case; without the encoding if the body was decompressed."""
     content: bytes = attrs.field(default=b"", init=False)
-    """The body, if the request has a limit for it."""
+    """The body, if the request has a limit for it, or the beginning of a streamed error's body."""
+    received: int = attrs.field(default=0, init=False)
+    """The number of bytes of the body so far, after decompression."""
+    failure: str = attrs.field(default="", init=False)
+    """The name of the exception that ended the body."""
     history: str = attrs.field(default="", init=False)
     """The earlier attempts, for a note in errors. The list is empty if the request was sent only once."""
     is_cut_off: bool = attrs.field(default=False, init=False)
     """Whether the body was cut off because the connections of the client were replaced."""
     on_close: Callable[[], None] | None = attrs.field(default=None, init=False)
     """Called once, when the stream is closed."""
+    on_end: Callable[[str], None] | None = attrs.field(default=None, init=False)
+    """Called once after ``on_close`` with the failure, for an observer."""
     _receive: Callable[[], Awaitable[bytes]] = attrs.field(init=False)
     _ends_at: float = attrs.field(default=0.0, init=False)
     _left: float = attrs.field(default=math.inf, init=False)
@@ -173,7 +179,12 @@ class ByteStream:
             if self._error is not None:
                 raise self._error
             return b""
-        await trio.lowlevel.checkpoint_if_cancelled()  # nothing is lost before the read has begun
+        try:
+            await trio.lowlevel.checkpoint_if_cancelled()  # nothing is lost before the read has begun
+            self.failure = ""
+        except BaseException as exc:
+            self.failure = type(exc).__name__
+            raise
         self._is_receiving = True
         try:
             data = await self._receive()
@@ -185,7 +196,7 @@ class ByteStream:
             self.is_cut_off = True
         except BaseException as exc:
             clear_locals(exc)
-            self._is_closed = True
+            self._is_closed, self.failure = True, type(exc).__name__
             raise
         finally:
             self._is_receiving = False
@@ -194,6 +205,7 @@ class ByteStream:
             await trio.sleep_until(self._ends_at)
             return b""
         self._is_over = not data
+        self.received += len(data)
         self._left -= len(data)
         if self._left < 0:
             limit = self._request.limit
@@ -201,6 +213,7 @@ class ByteStream:
             data = b""  # as in read_whole
             longest = getattr(self._limits, limit)
             self._error = limit_error(self._request.where or self.server, limit, longest, "the body is too long")
+            self.failure = type(self._error).__name__
             raise self._error
         return data
 
@@ -212,10 +225,12 @@ class ByteStream:
     def _failure(self, cause: Exception) -> Exception:
         if self._is_closed or self._health.is_closed:
             what = "this stream" if self._is_closed else "the client"
+            self.failure = trio.ClosedResourceError.__name__
             return trio.ClosedResourceError(f"{what} was closed while the stream was being read")
         if shows_failing_server(cause):
             self._health.record_failure()
         self._error = error = connection_failed(cause, self.server, self._request.where)
+        self.failure = type(error).__name__
         if isinstance(error, ConnectionFailedError):
             error.partial = True
         return error
@@ -230,14 +245,13 @@ class ByteStream:
             while left > 0 and not self._is_over and (data := await self.receive_some()):
                 pieces.append(data)
                 left -= len(data)
+            self.content = b"".join(pieces)[: MAX_ERROR if self.code >= 400 else None]  # a single piece is not copied
         except BaseException:
             pieces.clear()  # a traceback that shows local variables must not show the body
             data = b""
             raise
         finally:
             await self.aclose()
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self.content = body[:MAX_ERROR] if self.code >= 400 else body
 
     async def drop(self) -> None:
         """Read and discard the body of an error response, and close it.
@@ -261,7 +275,8 @@ class ByteStream:
         except BaseException:
             body, data = bytearray(), b""  # as in read_whole
             raise
-        return bytes(body)
+        self.content = bytes(body)
+        return self.content
 
     async def aclose(self) -> None:
         """Close the response.
@@ -276,6 +291,9 @@ class ByteStream:
                 await self._response.aclose()
             finally:
                 self.end_turn()
+                if self.on_end is not None:
+                    on_end, self.on_end = self.on_end, None  # no cycle that would keep the body
+                    on_end(self.failure)
 
     def end_turn(self) -> None:
         """Mark the response so that another request may be sent before it is closed."""
