@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import ssl
-from functools import partial
+import threading
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from trioformer._listeners import server_context
+from trioformer._certificates import REFRESH_PERIOD
+from trioformer._listeners import server_contexts
 from trioformer.errors import ConfigError
 
 NAMES = ("HTTPOptions.certificate", "HTTPOptions.key")
@@ -29,9 +31,12 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 async def refusal(certificate: Path | str, key: Path | str) -> ConfigError:
     """The error of loading them; in a thread, so that what waits for a writer fails the test instead of hanging it."""
-    load = partial(server_context, certificate, key, names=NAMES)
+
+    async def load() -> None:
+        server_contexts(certificate, key, names=NAMES)
+
     with trio.fail_after(10), pytest.raises(ConfigError) as raised:
-        await trio.to_thread.run_sync(load, abandon_on_cancel=True)
+        await trio.to_thread.run_sync(trio.run, load, abandon_on_cancel=True)
     return raised.value
 
 
@@ -40,7 +45,7 @@ async def test_a_certificate_and_its_key_are_loaded_from_private_copies(
 ) -> None:
     (tmp_path / "copies").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "copies"))
-    context = server_context(*files)
+    context = server_contexts(*files)()
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert list((tmp_path / "copies").iterdir()) == []
     (tmp_path / "none").touch()
@@ -79,3 +84,20 @@ async def test_the_file_that_is_not_valid_is_named(files: tuple[Path, Path], tmp
     assert "does not contain a valid certificate (" in str(await refusal(key, certificate))
     text = str(await refusal(certificate, certificate))
     assert text.startswith(f"{certificate}: HTTPOptions.key: does not contain a valid key, or not the key of the cert")
+
+
+async def test_files_that_can_be_read_only_once_are_not_read_again(
+    files: tuple[Path, Path], tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A FIFO, such as that of a shell's ``<(…)``, would block until somebody writes to it."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_bytes, args=[files[1].read_bytes()], daemon=True)
+    writer.start()
+    contexts = server_contexts(files[0], fifo)
+    writer.join()
+    files[0].write_bytes(b"changed")
+    context = contexts()
+    for _ in range(2):
+        await trio.sleep(10 * REFRESH_PERIOD)
+        assert contexts() is context

@@ -84,6 +84,15 @@ async def test_a_log_limit_allows_a_line_per_key_and_period(autojump_clock: trio
     assert [limit.count(key) for key in "abab"] == [3, 2, 0, 0]
 
 
+async def test_a_log_limit_sums_up_what_it_has_suppressed(autojump_clock: trio.testing.MockClock) -> None:
+    limit = LogLimit(60)
+    for example, key in enumerate("abaca"):
+        limit.count(key, str(example))
+    assert list(limit.sum_up()) == [("a", 2, "4")]
+    assert list(limit.sum_up()) == []
+    assert limit.count("a") == 1
+
+
 async def test_a_log_limit_may_allow_several_lines_a_period(autojump_clock: trio.testing.MockClock) -> None:
     limit = LogLimit(60, lines=2)
     for _ in range(2):

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from os import PathLike
+from typing import TypeAlias
 
 import trio
 
-from ._certificates import CertificateRefusedError, load_certificate
-from ._files import read_file
+from ._certificates import CertificateRefusedError, RotatedCertificates, load_certificate
+from ._files import is_stream, read_file
 from ._secret import Secret
 from .errors import ConfigError
+
+logger = logging.getLogger("trioformer.serving")
+
+TLSContexts: TypeAlias = Callable[[], ssl.SSLContext]
+"""A function that returns the TLS context of a server for a new connection."""
 
 
 def split_address(bind: str) -> tuple[str, int]:
@@ -76,22 +83,31 @@ def is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def server_context(
+def server_contexts(
     certificate: str | PathLike[str], key: str | PathLike[str], *, names: tuple[str, str] = ("certificate", "key")
-) -> ssl.SSLContext:
-    """Return a TLS context for a server with this certificate chain and key, both PEM files.
+) -> TLSContexts:
+    """Return the TLS contexts for a server with this certificate chain and key, both PEM files, which may be rotated.
 
-    TLS 1.2 is the minimum version.
+    The files are checked when a client connects; see ``_file_changes.py``.  TLS 1.2 is the minimum version.
 
     Raises:
         ConfigError: A file cannot be read or is not valid, the key is encrypted, or the key does not belong to the
             certificate.
     """
-    try:
-        return pem_context(_read(certificate, names[0]), _read(key, names[1]))
-    except CertificateRefusedError as exc:
-        file, name = (key, names[1]) if exc.is_key else (certificate, names[0])
-        raise ConfigError(str(exc), file=os.fspath(file), key=name) from exc
+
+    def read() -> tuple[Secret[bytes], Secret[bytes]]:
+        return _read(certificate, names[0]), _read(key, names[1])
+
+    def make(content: tuple[Secret[bytes], Secret[bytes]]) -> ssl.SSLContext:
+        try:
+            return pem_context(*content)
+        except CertificateRefusedError as exc:
+            file, name = (key, names[1]) if exc.is_key else (certificate, names[0])
+            raise ConfigError(str(exc), file=os.fspath(file), key=name) from exc
+
+    files = os.fspath(certificate), os.fspath(key)
+    followed = () if any(map(is_stream, files)) else files  # a FIFO can be read only once
+    return RotatedCertificates(followed, read, make, logger, "connections from clients").refresh
 
 
 def pem_context(certificate: Secret[bytes], key: Secret[bytes]) -> ssl.SSLContext:

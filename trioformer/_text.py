@@ -81,6 +81,18 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def error_names(error: BaseException) -> str:
+    """Return the name of an error's class. For an exception group, return the names of all classes in it."""
+    if isinstance(error, BaseExceptionGroup):
+        return ", ".join(sorted({error_names(each) for each in error.exceptions}))
+    return type(error).__name__
+
+
+def suppressed_lines(count: int) -> str:
+    """Return the end of a log line that stands for this number of suppressed lines, too."""
+    return f" ({count} suppressed since the last such line)" if count > 0 else ""
+
+
 def _escaped(line: str) -> str:
     # repr() escapes unprintable characters fifty times as fast as a loop, but also backslashes and quotes.
     has_both_quotes = "'" in line and '"' in line

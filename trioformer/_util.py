@@ -232,32 +232,40 @@ class LogLimit:
     In each period, a few lines are logged for each key, and the remaining lines are only counted. The number of keys
     is limited.
 
-    Times are read from trio's clock.
+    Times are read from trio's clock by default.
     """
 
-    __slots__ = ("_allowed", "_lines", "_period")
+    __slots__ = ("_allowed", "_clock", "_lines", "_period")
 
-    def __init__(self, period: float, *, lines: int = 1) -> None:
-        self._period, self._allowed = period, lines
-        self._lines: dict[Hashable, tuple[float, int, int]] = {}
-        """For each key, the start of its period, and the numbers of logged and suppressed lines, ordered by start."""
+    def __init__(self, period: float, *, lines: int = 1, clock: Callable[[], float] = trio.current_time) -> None:
+        self._period, self._allowed, self._clock = period, lines, clock
+        self._lines: dict[Hashable, tuple[float, int, int, str]] = {}
+        """For each key, the start of its period, the numbers of logged and suppressed lines, and the last suppressed
+        example, ordered by start."""
 
-    def count(self, key: Hashable) -> int:
+    def count(self, key: Hashable, example: str = "") -> int:
         """Count a line, and return 0 if it must not be logged.
 
         Otherwise, return the number of lines since the last logged line, including the current line.
         """
-        now = trio.current_time()
-        since, written, held_back = self._lines.get(key, (-math.inf, 0, 0))
+        now = self._clock()
+        since, written, held_back, _ = self._lines.get(key, (-math.inf, 0, 0, ""))
         if now < since + self._period:
             is_held_back = written >= self._allowed
-            self._lines[key] = (since, written, held_back + 1) if is_held_back else (since, written + 1, 0)
+            self._lines[key] = (since, written, held_back + 1, example) if is_held_back else (since, written + 1, 0, "")
             return 0 if is_held_back else 1
         self._lines.pop(key, None)
-        self._lines[key] = (now, 1, 0)
+        self._lines[key] = (now, 1, 0, "")
         if len(self._lines) > MAX_LOG_KEYS:
             del self._lines[next(iter(self._lines))]
         return held_back + 1
+
+    def sum_up(self) -> Iterator[tuple[Any, int, str]]:
+        """Yield the key, the number and the last example of the suppressed lines, and forget all lines."""
+        lines, self._lines = self._lines, {}
+        for key, (_, _, held_back, example) in lines.items():
+            if held_back:
+                yield key, held_back, example
 
 
 def names_on_demand(

@@ -36,7 +36,9 @@ from .reflector._options import ReflectorOptions as ReflectorOptions
 from .reflector._reflector import Reflector as Reflector
 from .reflector._status import InformerPhase as InformerPhase
 from .reflector._status import InformerState as InformerState
+from .store._indexer import annotation_index as annotation_index
 from .store._indexer import field_index as field_index
+from .store._indexer import label_index as label_index
 from .store._lister import Lister as Lister
 
 __all__ = [
@@ -57,5 +59,7 @@ __all__ = [
     "SharedInformerFactory",
     "Subscription",
     "Updated",
+    "annotation_index",
     "field_index",
+    "label_index",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, final
 
 import attrs
+import trio
 
-from .._text import one_line
+from .._text import one_line, suppressed_lines
 from .._util import LogLimit
 from ..models import KubernetesObject, key_of
 
@@ -18,8 +19,8 @@ logger = logging.getLogger("trioformer.cache")
 MAX_NAMED: Final = 5
 """The largest number of objects that a text names; further objects are only counted."""
 
-WARNING_PERIOD: Final = 600.0
-"""The shortest time between two log lines of a listener or lister about undecodable objects, in seconds."""
+WARNING_PERIOD: Final = 60.0
+"""The shortest time between two log lines of a listener or lister for the same class of error, in seconds."""
 
 MAX_KEY: Final = 600
 """The largest number of characters of a key in a text; a namespace and a name have at most 253 each."""
@@ -77,21 +78,30 @@ class Quarantined:
 @final
 @attrs.define(eq=False)
 class UndecodableLog:
-    """A log of the objects that a listener or a lister cannot decode, with at most one line per period.
+    """A log of the objects that a listener or a lister cannot decode, with one line per class of error and period.
 
     Args:
         name: The name of the listener or lister in log messages.
+        clock: A function that returns the current time.
     """
 
     name: str
-    _limit: LogLimit = attrs.field(factory=lambda: LogLimit(WARNING_PERIOD), init=False)
+    _clock: Callable[[], float] = trio.current_time
+    _limit: LogLimit = attrs.field(
+        default=attrs.Factory(lambda self: LogLimit(WARNING_PERIOD, clock=self._clock), True), init=False
+    )
 
     def warn(self, obj: KubernetesObject, error: Exception) -> None:
         """Log that an object was skipped, or count it for the next log line."""
-        if count := self._limit.count(None):
-            others = f" (and {count - 1} times since the last such line)" if count > 1 else ""
-            key = one_line(key_of(obj), longest=MAX_KEY)
-            logger.warning("%s skipped %s%s: %s", self.name, key, others, one_line(str(error)))
+        key = one_line(key_of(obj), longest=MAX_KEY)
+        if count := self._limit.count(type(error).__name__, key):
+            others = suppressed_lines(count - 1)
+            logger.warning("%s skipped %s: %s%s", self.name, key, one_line(str(error)), others)
+
+    def log_rest(self) -> None:
+        """Log the skipped objects that were only counted, when a listener ends."""
+        for error, count, key in self._limit.sum_up():
+            logger.warning("%s skipped %s: %s%s", self.name, key, error, suppressed_lines(count))
 
 
 def in_words(count: int, first: Iterable[Quarantined]) -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from ._bad_objects import Quarantined as Quarantined
 from .informer._shared_informer import add_paused_handler as add_paused_handler
+from .informer._sharing import share_with_threads as share_with_threads
 from .informer._statistics import InformerStatistics as InformerStatistics
+from .processor._listener_buffer import ListenerBuffer as ListenerBuffer
+from .processor._overflow import Overflow as Overflow
 from .processor._processor import HandlerStatistics as HandlerStatistics
 from .reflector._list_watch import EventSource as EventSource
 from .reflector._list_watch import ListWatch as ListWatch
 from .reflector._status import ReflectorStatistics as ReflectorStatistics
+from .reflector._transform import Transform as Transform
+from .store._indexer import IndexFunc as IndexFunc

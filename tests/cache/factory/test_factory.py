@@ -175,6 +175,26 @@ async def test_a_request_can_override_the_restrictions_of_the_factory(
     ]
 
 
+async def test_requests_with_the_same_query_share_an_informer(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+) -> None:
+    factory = SharedInformerFactory(client, query={"b": "2", "a": "1"})
+    async with run(factory):
+        first = factory.informer(Pod)
+        assert factory.informer(Pod, query={"a": "1", "b": "2"}) is first
+        other = factory.informer(Pod, query={"a": "1", "b": "3"})
+        plain = factory.informer(Pod, query=None)
+        async with factory.open_informer(Pod, query={}) as opened:
+            assert opened is plain
+        for each in (first, other, plain):
+            await each.wait_until_synced()
+    keys = [InformerKey.of(Pod, query=query) for query in ({"b": "2", "a": "1"}, {"a": "1", "b": "3"}, None)]
+    assert list(factory.informers) == keys
+    assert [str(key) for key in keys] == ["Pod where a=1 and b=2", "Pod where a=1 and b=3", "Pod"]
+    listed = [record.query for record in api_server.requests if record.verb == "list"]
+    assert sorted((query.get("a", ""), query.get("b", "")) for query in listed) == [("", ""), ("1", "2"), ("1", "3")]
+
+
 async def test_a_cluster_scoped_kind_ignores_the_factorys_namespace_and_rejects_its_own(
     autojump_clock: trio.testing.MockClock, client: Client
 ) -> None:

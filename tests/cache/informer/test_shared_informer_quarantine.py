@@ -357,7 +357,7 @@ async def test_a_handler_that_reads_a_key_in_quarantine_goes_on(autojump_clock: 
         assert informer.is_healthy
 
 
-async def test_a_handler_that_skips_objects_logs_one_line_in_ten_minutes_with_a_count(
+async def test_a_handler_that_skips_objects_logs_one_line_a_minute_with_a_count(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Audit(Recorder):
@@ -375,7 +375,22 @@ async def test_a_handler_that_skips_objects_logs_one_line_in_ten_minutes_with_a_
         assert registration.statistics().failed == 2_001
         first, second = [line for line in caplog.messages if "Audit" in line]
         assert "skipped default/pod-1: " in first
-        assert "skipped default/c (and 1999 times" in second
+        assert "skipped default/c: " in second
+        assert second.endswith(" (1999 suppressed since the last such line)")
+
+
+async def test_a_handler_that_ends_logs_how_many_objects_it_has_skipped(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = ScriptedListWatch([listing(*(bad_pod(f"bad-{number}", number) for number in range(1, 4)), version=3)])
+    async with running(source) as informer:
+        registration = informer.add_event_handler(Reader(), name="reader")
+        await registration.wait_until_synced()
+        assert len(caplog.messages) == 1
+        await registration.aclose()
+        assert caplog.messages[1:] == [
+            "handler reader of informer Pod skipped default/bad-3: DecodeError (2 suppressed since the last such line)"
+        ]
 
 
 @pytest.mark.parametrize("selector", ["field", "label"])

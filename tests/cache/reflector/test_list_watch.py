@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import httpx
 import pytest
@@ -10,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.support.scripted_http import InMemory, response
-from trioformer.cache import ApiListWatch
+from trioformer.cache import ApiListWatch, SharedInformerFactory
 from trioformer.client import open_client
 from trioformer.errors import ConnectionFailedError, ForbiddenError, ServerTimeoutError, TooManyRequestsError
 from trioformer.kubeconfig import ClusterConfig
@@ -39,6 +40,58 @@ async def test_a_check_has_the_selectors() -> None:
         "resourceVersionMatch": "NotOlderThan",
         "limit": "1",
     }
+
+
+async def test_each_request_has_the_further_query_parameters() -> None:
+    page = '{"kind":"PodList","metadata":{"resourceVersion":"5","continue":"%s"},"items":[]}'
+    transport = InMemory([response(200, page % token) for token in ("next", "", "")] + [response(200, "")])
+    async with open_client(CONFIG, http_transport=transport) as client:
+        source = ApiListWatch(client.api(Pod), label_selector="app=web", query={"shardSelector": "s", "mine": ""})
+        await source.list(resource_version="", page_size=500, on_undecodable=print)
+        await source.check(resource_version="5")
+        async with source.watch(
+            resource_version="5", timeout_seconds=5, send_initial_events=False, on_undecodable=print
+        ):
+            pass
+    assert source.name == "Pod with app=web and mine= and shardSelector=s"
+    for request in transport.requests:
+        params = request.url.params
+        assert (params["shardSelector"], params["mine"], params["labelSelector"]) == ("s", "", "app=web")
+    assert len(transport.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("watch", "the informer sets this parameter itself"),
+        ("resourceVersion", "the informer sets this parameter itself"),
+        ("resourceVersionMatch", "the informer sets this parameter itself"),
+        ("limit", "the informer sets this parameter itself"),
+        ("continue", "the informer sets this parameter itself"),
+        ("allowWatchBookmarks", "the informer sets this parameter itself"),
+        ("sendInitialEvents", "the informer sets this parameter itself"),
+        ("timeoutSeconds", "the informer sets this parameter itself"),
+        ("labelSelector", "pass label_selector= instead"),
+        ("fieldSelector", "pass field_selector= instead"),
+    ],
+)
+async def test_a_parameter_that_the_reflector_sets_is_refused(name: str, reason: str) -> None:
+    async with open_client(CONFIG, http_transport=InMemory([])) as client:
+        with pytest.raises(ValueError, match=f"'{name}'.*{reason}"):
+            ApiListWatch(client.api(Pod), query={"pretty": "true", name: "1"})
+        with pytest.raises(ValueError, match=f"'{name}'.*{reason}"):
+            SharedInformerFactory(client, query={name: "1"})
+        with pytest.raises(ValueError, match=f"'{name}'.*{reason}"):
+            SharedInformerFactory(client).informer(Pod, query={name: "1"})
+
+
+@pytest.mark.parametrize("query", [{"shard": 1}, {"shard": None}, {1: "shard"}, "shard=1", [("shard", "1")]])
+async def test_a_query_that_does_not_map_strings_to_strings_is_refused(query: Any) -> None:
+    async with open_client(CONFIG, http_transport=InMemory([])) as client:
+        with pytest.raises(TypeError, match="query must be a mapping of strings to strings"):
+            SharedInformerFactory(client, query=query)
+        with pytest.raises(TypeError, match="query must be a mapping of strings to strings"):
+            SharedInformerFactory(client).informer(Pod, query=query)
 
 
 @pytest.mark.parametrize("item", ["{}", '{"metadata":null}', '{"metadata":{"name":7}}', "[", ""])

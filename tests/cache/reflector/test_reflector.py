@@ -195,6 +195,18 @@ async def test_410_lists_again_from_the_last_version(script: object, autojump_cl
     assert 0.8 <= source.times[2] < 1.6
 
 
+async def test_a_resumed_watch_that_sends_only_410_does_not_make_old_data_fresh(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    source = ScriptedListWatch([listing(version=5), REFUSED], [[10.0, REFUSED], REFUSED, REFUSED, [EXPIRED]])
+    reflector = Reflector(source, Sink(), ReflectorOptions(), rng=random.Random(1))
+    nursery.start_soon(reflector.run)
+    await trio.sleep(100)
+    assert source.asked[-1][0] == "list", "the watch has not ended with 410 yet"
+    assert reflector.statistics().up_to_date_at == source.times[1] + 10
+    nursery.cancel_scope.cancel()
+
+
 async def test_a_watch_that_ends_at_once_without_an_event_backs_off_and_lists_again(
     autojump_clock: trio.testing.MockClock,
 ) -> None:

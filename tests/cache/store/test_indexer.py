@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 import trio.testing
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 
 from tests.support.scripted_list_watch import pod
 from tests.support.turns import turns_during
-from trioformer.cache import Lister, field_index
+from trioformer.cache import Lister, annotation_index, field_index, label_index
 from trioformer.cache.store._indexer import NAMESPACE_INDEX, Indexer
-from trioformer.errors import CacheNotSyncedError, IndexerError
-from trioformer.models import from_json, key_of
+from trioformer.errors import CacheNotSyncedError, IndexerError, SelectorError
+from trioformer.models import ObjectMeta, from_json, key_of
+from trioformer.models._internal import bytes_of
 from trioformer.models.core_v1 import Pod
 
 
@@ -256,6 +258,28 @@ def test_a_field_index_skips_absent_fields_and_has_each_item_of_a_list() -> None
     assert field_index("metadata.generate_name")(from_json(Pod, '{"metadata":{"name":"a","generateName":""}}')) == ()
 
 
+def test_a_label_or_annotation_is_the_value_of_its_index() -> None:
+    indexer: Indexer[Pod] = Indexer({"app": label_index("app"), "owner": annotation_index("Example.com/owner")})
+    metadata = ObjectMeta(name="c", namespace="default", annotations={"Example.com/owner": "a team"})
+    store(indexer, labelled("a", app="web"), labelled("b", app=""), Pod(metadata=metadata))
+    assert indexer.index_keys("app", "web") == ("default/a",)
+    assert indexer.index_keys("app", "") == ("default/b",)
+    assert indexer.index_values("app") == ("web", "")
+    assert indexer.index_keys("owner", "a team") == ("default/c",)
+    assert indexer.index_values("owner") == ("a team",)
+    # Several users of an informer can add the same index.
+    assert indexer.add_indexers({"app": label_index("app")}) == []
+    with pytest.raises(IndexerError):
+        indexer.add_indexers({"app": label_index("tier")})
+    with pytest.raises(IndexerError):
+        indexer.add_indexers({"app": annotation_index("app")})
+
+
+def test_a_label_index_needs_the_key_of_a_label() -> None:
+    with pytest.raises(SelectorError, match="app=web"):
+        label_index("app=web")
+
+
 @pytest.mark.parametrize("result", ["node-1", [1], [["n"]], {None: 1}], ids=repr)
 def test_an_index_function_must_return_strings_in_a_list_or_tuple(result: object) -> None:
     """A string would be indexed under each of its letters, and would not be found."""
@@ -284,6 +308,40 @@ def test_indices_always_equal_a_scan_of_the_store(steps: list[tuple[str, str | N
             f"default/{name}" for name, node in model.items() if node == value
         }
     assert set(indexer.index_values("node")) == set(model.values()) - {""}
+
+
+SIZED = st.tuples(st.sampled_from("abc"), st.integers(1, 50), st.booleans())
+
+
+@given(st.lists(st.tuples(st.sampled_from(["put", "remove", "swap", "late"]), st.lists(SIZED, max_size=4)), max_size=8))
+async def test_the_size_of_a_store_is_the_sum_of_its_objects(
+    steps: list[tuple[str, list[tuple[str, int, bool]]]],
+) -> None:
+    """Also where an index function fails, so that an earlier state stays or an object is left out."""
+
+    def sized(name: str, size: int, is_bad: bool) -> Pod:
+        data = f'{{"metadata":{{"name":"{name}","namespace":"default"}},"bad":{int(is_bad)},"x":"{"x" * size}"}}'
+        return from_json(Pod, data)
+
+    def picky(obj: Pod) -> list[str]:
+        return fails(obj) if b'"bad":1' in bytes_of(obj) else []
+
+    indexer: Indexer[Pod] = Indexer({"picky": picky})
+    for number, (step, states) in enumerate(steps):
+        if step in ("swap", "late"):
+            staged, _ = await indexer.stage([sized(*state) for state in states])
+            if step == "late":
+                late = lambda obj: fails(obj) if b"xxx" in bytes_of(obj) else []  # noqa: E731
+                with suppress(IndexerError):
+                    indexer.add_indexers({f"late-{number}": late})
+            indexer.swap(staged)
+        for state in states:
+            if step == "put":
+                with suppress(IndexerError):
+                    store(indexer, sized(*state))
+            elif step == "remove":
+                indexer.remove(f"default/{state[0]}")
+        assert indexer.encoded_bytes == sum(len(bytes_of(obj)) for obj in indexer.snapshot())
 
 
 # --- listers ---

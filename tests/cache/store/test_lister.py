@@ -13,9 +13,11 @@ import attrs
 import pytest
 import trio
 import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trioformer import Client, SharedInformerFactory
-from trioformer.cache import Lister, field_index
+from trioformer.cache import Lister, annotation_index, field_index, label_index
 from trioformer.cache.store._indexer import NAMESPACE_INDEX, Indexer, IndexFunc
 from trioformer.controller import Request
 from trioformer.errors import DecodeError, NotFoundError, NotInCacheError, SelectorError
@@ -24,14 +26,13 @@ from trioformer.models import (
     KubernetesObject,
     LabelSelector,
     ResourceInfo,
-    builtin_kind,
     from_dict,
     from_json,
     key_of,
     metadata_kind,
 )
 from trioformer.models._internal import make_object
-from trioformer.models._kinds import builtin_resources
+from trioformer.models._kinds import builtin_kind, builtin_resources
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Namespace, Node, Pod, Secret, Service
 from trioformer.models.rbac_v1 import ClusterRole
@@ -174,6 +175,95 @@ def test_fields_are_selected_as_the_api_server_compares_them(
 ) -> None:
     assert names(lister_of(Pod, *PODS).list(field_selector=selector)) == expected
     assert names(lister_of(None, *PODS).list(field_selector=selector)) == expected
+
+
+LABELS = st.fixed_dictionaries({}, optional={"app": st.sampled_from(["", "a", "b"]), "tier": st.sampled_from("xy")})
+STATES = st.tuples(st.sampled_from(["one", "two"]), st.sampled_from("abcde"), LABELS | st.none())
+REQUIREMENTS = st.sampled_from(
+    [
+        "app=a",
+        "app=",
+        "app==none",
+        "app!=a",
+        "app in (a,b)",
+        "app in (,b,none)",
+        "app notin (a)",
+        "app",
+        "!app",
+        "tier=x",
+        "tier in (x,y)",
+        "other=z",
+        "other in (z)",
+    ]
+)
+STEPS = st.tuples(st.sampled_from(["put", "swap"]), st.lists(STATES, min_size=4, max_size=12))
+
+
+@given(
+    st.lists(STEPS, min_size=1, max_size=4),
+    st.lists(REQUIREMENTS, min_size=1, max_size=3),
+    st.sampled_from([None, "one", "two", "three"]),
+    st.sampled_from([None, "status.phase=", "metadata.name=a", "metadata.name!=a"]),
+)
+async def test_a_label_index_changes_no_result(
+    steps: list[tuple[str, list[tuple[str, str, dict[str, str] | None]]]],
+    requirements: list[str],
+    namespace: str | None,
+    fields: str | None,
+) -> None:
+    plain: Indexer[Pod] = Indexer()
+    indexed: Indexer[Pod] = Indexer({"by-app": label_index("app"), "by-annotation": annotation_index("tier")})
+    for number, (step, states) in enumerate(steps):
+        if number == 2:
+            indexed.add_indexers({"by-tier": label_index("tier"), "again": label_index("app")})
+        for indexer in (plain, indexed):
+            if step == "swap":
+                pods = [pod(name, there, labels=labels) for there, name, labels in states if labels is not None]
+                staged, _ = await indexer.stage(pods)
+                indexer.swap(staged)
+                continue
+            for there, name, labels in states:
+                if labels is None:
+                    indexer.remove(f"{there}/{name}")
+                else:
+                    indexer.put(f"{there}/{name}", pod(name, there, labels=labels))
+    expected, found = (
+        Lister._create("Pod", each, lambda: True, Pod).list(
+            label_selector=",".join(requirements), field_selector=fields, namespace=namespace
+        )
+        for each in (plain, indexed)
+    )
+    assert sorted(names(found)) == sorted(names(expected))
+
+
+@pytest.mark.parametrize(
+    ("selector", "namespace", "compared"),
+    [
+        ("app=web", None, 10),
+        ("app in (web,db,none)", None, 20),
+        ("app=web,tier=1", None, 10),
+        ("app=web,tier=1,tier!=2", "ns-7", 4),  # the index of the namespace has fewer
+        ("app=rare", "ns-7", 1),
+        ("app=none", None, 0),
+        ("app!=web", None, 31),
+        ("app", None, 31),
+    ],
+)
+def test_a_label_with_an_index_is_looked_up_without_a_scan(
+    selector: str, namespace: str | None, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pods = [pod(app, f"ns-{n}", labels={"app": app, "tier": "1"}) for n in range(10) for app in ("web", "db", "api")]
+    pods.append(pod("rare", "ns-7", labels={"app": "rare"}))
+    matches, calls = LabelSelector.matches, 0
+
+    def counted(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+        nonlocal calls
+        calls += 1
+        return matches(selector, labels)
+
+    monkeypatch.setattr(LabelSelector, "matches", counted)
+    lister_of(Pod, *pods, indexers={"app": label_index("app")}).list(label_selector=selector, namespace=namespace)
+    assert calls == compared
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from ...models import (
 )
 from ..informer._shared_informer import SharedInformer, check_resync_period
 from ..processor._processor import HandlerRegistration
+from ..reflector._list_watch import checked_query
 from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
 from ..store._indexer import IndexFunc
@@ -52,7 +53,7 @@ _Entry: TypeAlias = FactoryEntry[Any]
 class SharedInformerFactory:
     """A set of shared informers: each kind is listed, watched and stored only once.
 
-    The factory has one informer for each combination of kind, namespaces and selectors.
+    The factory has one informer for each combination of kind, namespaces, selectors and query.
     Start the factory with ``await nursery.start(factory.run)``, which returns when every cache has synced.
     All tasks of the factory run in the caller's nursery.
 
@@ -65,6 +66,7 @@ class SharedInformerFactory:
             kinds ignore this argument.
         label_selector: A label selector.  The default, None, selects all objects.
         field_selector: A field selector.  The default, None, selects all objects.
+        query: Further query parameters for each list and watch (client-go's ``WithTweakListOptions``).
         resync_period: How often every object is delivered to the handlers again, in seconds.  The default, 0, disables
             resync.  A mapping such as ``{Pod: 30, None: 600}`` sets the period of each listed kind. The key None sets
             the period of all other kinds (client-go's ``WithCustomResyncConfig``).  The period of a kind also applies
@@ -76,14 +78,16 @@ class SharedInformerFactory:
             available in :attr:`failures`.  By default, :meth:`run` raises the error.
         options: The options for listing, watching and handling failures.
 
-    A request for an informer may override ``namespace``, ``label_selector``, ``field_selector``, ``resync_period`` and
-    ``transform``.
+    A request for an informer may override ``namespace``, ``label_selector``, ``field_selector``, ``query``,
+    ``resync_period`` and ``transform``.
 
     Raises:
         SelectorError: A selector is not valid.
-        TypeError: A key of ``resync_period`` is neither None nor the class of a Kubernetes kind.
+        TypeError: A key of ``resync_period`` is neither None nor the class of a Kubernetes kind, or ``query`` does not
+            map strings to strings.
         ValueError: A resync period is negative or not a number.
         ValueError: A namespace is an empty string, or the sequence of namespaces is empty.
+        ValueError: ``query`` contains a parameter that the informer sets itself.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class SharedInformerFactory:
         namespace: Namespaces = None,
         label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
+        query: Mapping[str, str] | None = None,
         resync_period: float | Mapping[type[KubernetesObject] | None, float] = 0.0,
         transform: FactoryTransform | None = None,
         drop_managed_fields: bool = False,
@@ -115,6 +120,7 @@ class SharedInformerFactory:
             namespaces=sorted_namespaces(namespace),
             label_selector=LabelSelector.of(label_selector),
             field_selector=FieldSelector.of(field_selector),
+            query=checked_query(query),
             resync_periods=found,
             transform=transform,
             drop_managed_fields=drop_managed_fields,
@@ -144,13 +150,14 @@ class SharedInformerFactory:
         namespace: Namespaces | FromFactory = DEFAULT,
         label_selector: LabelSelectorLike | FromFactory | None = DEFAULT,
         field_selector: FieldSelectorLike | FromFactory | None = DEFAULT,
+        query: Mapping[str, str] | FromFactory | None = DEFAULT,
         resync_period: float | None = None,
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
     ) -> SharedInformer[T]:
         """Return the shared informer for a kind, which runs for as long as the factory.
 
-        Calls with the same kind, namespaces and selectors return the same informer.
+        Calls with the same kind, namespaces, selectors and query return the same informer.
         If the factory is running, a new informer starts immediately.  To wait for the informer, call its
         ``wait_until_synced()`` method.
         By default, the failure of one informer ends the factory.
@@ -160,6 +167,8 @@ class SharedInformerFactory:
             namespace: One namespace, several namespaces that share one cache, or None for all namespaces.
             label_selector: A label selector, or None for all objects.
             field_selector: A field selector, or None for all objects.
+            query: Further query parameters for each list and watch, such as ``{"shardSelector": "…"}``.  Only the
+                server knows which objects they select.  If None, there are none.
             resync_period: How often every object is delivered to the handlers again, in seconds.  0 disables resync.
             transform: A function that is applied to each object exactly once, before the object is stored.  If None,
                 objects are stored unchanged.
@@ -173,15 +182,17 @@ class SharedInformerFactory:
             IndexerError: An index with the same name exists with another function.  The informer is unchanged.
             RuntimeError: The factory has stopped and has no informer for these arguments.
             SelectorError: A selector is not valid.
-            TypeError: The class is not the class of a Kubernetes kind.
+            TypeError: The class is not the class of a Kubernetes kind, or ``query`` does not map strings to strings.
             ValueError: The informer exists with a different resync period or transform, a namespace is an empty
-                string, or a namespace is given for a cluster-scoped kind.
+                string, a namespace is given for a cluster-scoped kind, or ``query`` contains a parameter that the
+                informer sets itself.
         """
         request = InformerRequest(
             kind=kind,
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
+            query=query,
             resync_period=resync_period,
             transform=transform,
             indexers=indexers,
@@ -198,6 +209,7 @@ class SharedInformerFactory:
         namespace: Namespaces | FromFactory = DEFAULT,
         label_selector: LabelSelectorLike | FromFactory | None = DEFAULT,
         field_selector: FieldSelectorLike | FromFactory | None = DEFAULT,
+        query: Mapping[str, str] | FromFactory | None = DEFAULT,
         resync_period: float | None = None,
         transform: Transform[T] | FromFactory | None = DEFAULT,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
@@ -225,6 +237,7 @@ class SharedInformerFactory:
             namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
+            query=query,
             resync_period=resync_period,
             transform=transform,
             indexers=indexers,

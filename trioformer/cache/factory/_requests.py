@@ -11,16 +11,10 @@ import attrs
 from ..._text import some_of
 from ...client import Client
 from ...client._internal import FieldSelectorLike, LabelSelectorLike
-from ...models import (
-    FieldSelector,
-    KubernetesObject,
-    LabelSelector,
-    PartialObjectMetadata,
-    ResourceInfo,
-    resource_of,
-)
+from ...models import FieldSelector, KubernetesObject, LabelSelector, PartialObjectMetadata, ResourceInfo, resource_of
+from ...models._internal import EMPTY_MAP
 from ..informer._shared_informer import SharedInformer
-from ..reflector._list_watch import ApiListWatch
+from ..reflector._list_watch import ApiListWatch, checked_query, restrictions_of
 from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
 from ..store._indexer import IndexFunc
@@ -69,6 +63,8 @@ class InformerKey:
     """The label selector, with sorted requirements and without duplicates."""
     field_selector: str = ""
     """The field selector, with sorted requirements and without duplicates."""
+    query: Mapping[str, str] = attrs.field(default=EMPTY_MAP, converter=checked_query)
+    """Further query parameters for each list and watch."""
 
     @classmethod
     def of(
@@ -78,6 +74,7 @@ class InformerKey:
         namespace: Namespaces = None,
         label_selector: LabelSelectorLike | None = None,
         field_selector: FieldSelectorLike | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> InformerKey:
         """Return the key of the informer for these objects; requests for the same objects have equal keys.
 
@@ -86,11 +83,13 @@ class InformerKey:
             namespace: One namespace or several namespaces.  The default, None, selects all namespaces.
             label_selector: The label selector of the objects.  The default, None, selects all objects.
             field_selector: The field selector of the objects.  The default, None, selects all objects.
+            query: Further query parameters for each list and watch.
 
         Raises:
             SelectorError: A selector is not valid.
             TypeError: The class is not the class of a Kubernetes kind.
-            ValueError: A namespace is an empty string, or a namespace is given for a cluster-scoped kind.
+            ValueError: A namespace is an empty string, a namespace is given for a cluster-scoped kind, or ``query``
+                contains a parameter that the informer sets itself.
         """
         resource = resource_of(kind)
         namespaces = sorted_namespaces(namespace)
@@ -98,7 +97,7 @@ class InformerKey:
             raise ValueError(f"{resource} are cluster-scoped and cannot be restricted to {', '.join(namespaces)}")
         labels = {str(requirement) for requirement in LabelSelector.of(label_selector).requirements}
         fields = {str(requirement) for requirement in FieldSelector.of(field_selector).requirements}
-        return cls(kind, namespaces, ",".join(sorted(labels)), ",".join(sorted(fields)))
+        return cls(kind, namespaces, ",".join(sorted(labels)), ",".join(sorted(fields)), query)
 
     @property
     def metadata_only(self) -> bool:
@@ -111,9 +110,8 @@ class InformerKey:
             words.insert(0, "metadata of")
         if self.namespaces is not None:
             words.append(f"in namespace{'s' if len(self.namespaces) > 1 else ''} {some_of(self.namespaces)}")
-        restrictions = [text for text in (self.label_selector, self.field_selector) if text]
-        if restrictions:
-            words.append(f"where {' and '.join(restrictions)}")
+        if restrictions := restrictions_of(self.label_selector, self.field_selector, self.query):
+            words.append(f"where {restrictions}")
         return " ".join(words)
 
 
@@ -140,6 +138,7 @@ class InformerRequest(Generic[T]):
     namespace: Namespaces | FromFactory
     label_selector: LabelSelectorLike | FromFactory | None
     field_selector: FieldSelectorLike | FromFactory | None
+    query: Mapping[str, str] | FromFactory | None
     resync_period: float | None
     """The resync period in seconds, or None to accept any period of an existing informer."""
     transform: Transform[T] | FromFactory | None
@@ -155,6 +154,7 @@ class InformerDefaults:
     namespaces: tuple[str, ...] | None
     label_selector: LabelSelector
     field_selector: FieldSelector
+    query: Mapping[str, str]
     resync_periods: Mapping[type[KubernetesObject] | ResourceInfo | None, float]
     """The resync period of each kind.  The class of a request is looked up first, then its resource, and then the key
     None, which stands for all other kinds."""
@@ -168,7 +168,8 @@ class InformerDefaults:
         Raises:
             SelectorError: A selector is not valid.
             TypeError: The class is not the class of a Kubernetes kind.
-            ValueError: A namespace is an empty string, or a namespace is given for a cluster-scoped kind.
+            ValueError: A namespace is an empty string, a namespace is given for a cluster-scoped kind, or ``query``
+                contains a parameter that the informer sets itself.
         """
         namespace, labels, fields = request.namespace, request.label_selector, request.field_selector
         if isinstance(namespace, FromFactory):
@@ -178,6 +179,7 @@ class InformerDefaults:
             namespace=namespace,
             label_selector=self.label_selector if isinstance(labels, FromFactory) else labels,
             field_selector=self.field_selector if isinstance(fields, FromFactory) else fields,
+            query=self.query if isinstance(request.query, FromFactory) else request.query,
         )
 
     def resync_period_for(self, request: InformerRequest[T]) -> float:
@@ -196,7 +198,7 @@ class InformerDefaults:
 
         def source(namespace: str | None) -> ApiListWatch[T]:
             api = client.api(request.kind, namespace, drop_managed_fields=self.drop_managed_fields)
-            return ApiListWatch(api, key.label_selector, key.field_selector)
+            return ApiListWatch(api, key.label_selector, key.field_selector, key.query)
 
         if key.namespaces is None or len(key.namespaces) == 1:
             sources: ApiListWatch[T] | dict[str, ApiListWatch[T]] = source(key.namespaces and key.namespaces[0])

@@ -2,6 +2,7 @@
 
 - ``_shared_informer.py``: :class:`SharedInformer`
 - ``_mistakes.py``: detects a transform or an index function that fails on every object of the first list
+- ``_sharing.py``: caches that other threads read
 - ``_process_loop.py``: applies changes to the indexer and distributes notifications; resync
 - ``_shown_writes.py``: the writes of the client that the cache does not show yet
 - ``_statistics.py``: :class:`InformerStatistics`

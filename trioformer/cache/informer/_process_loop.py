@@ -15,9 +15,10 @@ Source: client-go ``tools/cache/controller.go`` processDeltas.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from itertools import chain, islice
-from typing import Generic, TypeVar, final
+from typing import Generic, ParamSpec, TypeVar, final
 
 import attrs
 import trio
@@ -30,15 +31,20 @@ from ..processor._notifications import Added, Deleted, Notification, Updated
 from ..processor._processor import PeriodGrid, Processor
 from ..store._delta_fifo import Batch, Bookmark, Change, Deletion, DeltaFIFO, Replaced
 from ..store._indexer import Indexer, Staged, drain
-from ..store._quarantine import Quarantine
+from ..store._quarantine import Quarantine, StagedQuarantine
 from ..store._resource_versions import ResourceVersions
 from ._mistakes import Mistakes
 
 T = TypeVar("T", bound=KubernetesObject)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MAX_NOTIFICATIONS = 200
 """The number of notifications after which the listeners may run.  It is far below the smallest reasonable buffer
 size."""
+
+LOCK_PATIENCE = 0.01
+"""Seconds to wait for a reader in another thread, before the other tasks have a turn."""
 
 
 def is_same_object(old: KubernetesObject, new: KubernetesObject) -> bool:
@@ -83,11 +89,24 @@ class ProcessLoop(Generic[T]):
     _unlisted: set[str] = attrs.field(init=False)
     _has_several_namespaces: bool = attrs.field(init=False)
     _mistakes: Mistakes = attrs.field(factory=Mistakes, init=False)
+    _apply_slice: Callable[[list[Change[T]], int], int] = attrs.field(init=False)
+    """Applies changes until it is time for a checkpoint, and returns their number."""
+    _swap: Callable[
+        [Replaced[T], Staged[T], StagedQuarantine], tuple[Staged[T], dict[str, Quarantined], list[T]] | None
+    ] = attrs.field(init=False)
+    """Makes the staged content visible, and returns the previous content and the objects that became bad.
+
+    None: a reader holds the lock."""
 
     def __attrs_post_init__(self) -> None:
+        self._apply_slice, self._swap = self._apply_changes, self._swap_content
         self._unlisted = set(self._versions.namespaces)
         self._has_several_namespaces = self._versions.namespaces != ("",)
         self._fifo.apply_now = self._apply_now
+
+    def hold(self, lock: threading.RLock) -> None:
+        """Hold a lock during each step that changes the cache, because other threads read the cache."""
+        self._apply_slice, self._swap = _holding(lock, self._apply_slice, 0), _holding(lock, self._swap, None)
 
     async def run(self) -> None:
         """Apply batches from the queue until cancelled."""
@@ -119,13 +138,13 @@ class ProcessLoop(Generic[T]):
         """Apply the first changes of a batch in the task of a reflector while :meth:`run` waits for a batch.
 
         Returns:
-            The number of changes that were applied; 0 if a listener with ``overflow="block"`` has no room for them.
+            The number of changes that were applied; 0 if a listener with ``overflow="block"`` has no room for them, or
+            if a reader holds the lock.
         """
         most = min(2 * len(batch), MAX_NOTIFICATIONS + 1)  # a change has at most two notifications
         return self._apply_slice(batch, 0) if self._processor.has_room(most) else 0
 
-    def _apply_slice(self, batch: list[Change[T]], begin: int) -> int:
-        """Apply changes until it is time for a checkpoint, and return their number."""
+    def _apply_changes(self, batch: list[Change[T]], begin: int) -> int:
         notifications: list[Notification[T]] = []
         slices: Slices | None = None
         version, known, position = "", 0, begin
@@ -268,20 +287,42 @@ class ProcessLoop(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         marks = await self._quarantine.stage(batch.namespace, bad, staged.items)
+        while (swapped := self._swap(batch, staged, marks)) is None:
+            await trio.lowlevel.checkpoint()
         # no checkpoint from here on: readers see the old or the new content, and listeners get exactly the difference
-        before, failed_late = indexer.swap(staged, self._quarantine.entries)
-        before_marks = self._quarantine.swap(marks)
-        for obj, error in failed_late:
-            self.quarantine(obj, error)
+        before, before_marks, failed_late = swapped
+        for obj in failed_late:
             changed.pop(key_of(obj), None)
-        self._unlisted.discard(batch.namespace)
-        self._versions.advance(batch.namespace, batch.resource_version)
         if not is_first:
             await self._processor.distribute_relist([*gone, *chain.from_iterable(changed.values())])
         elif not self._unlisted:
             self._on_synced()
             self._processor.distribute_initial(indexer.snapshot())
         return before, listed, before_marks
+
+    def _swap_content(
+        self, batch: Replaced[T], staged: Staged[T], marks: StagedQuarantine
+    ) -> tuple[Staged[T], dict[str, Quarantined], list[T]]:
+        before, failed = self._indexer.swap(staged, self._quarantine.entries)
+        before_marks = self._quarantine.swap(marks)
+        for obj, error in failed:
+            self.quarantine(obj, error)
+        self._unlisted.discard(batch.namespace)
+        self._versions.advance(batch.namespace, batch.resource_version)
+        return before, before_marks, [obj for obj, _ in failed]
+
+
+def _holding(lock: threading.RLock, function: Callable[P, R], otherwise: R) -> Callable[P, R]:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        # The reader's thread may be waiting for trio, in the handler of a signal or in a finalizer.
+        if not lock.acquire(timeout=LOCK_PATIENCE):
+            return otherwise
+        try:
+            return function(*args, **kwargs)
+        finally:
+            lock.release()
+
+    return call
 
 
 @final

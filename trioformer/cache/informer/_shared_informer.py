@@ -242,14 +242,15 @@ class SharedInformer(Generic[T]):
     def statistics(self) -> InformerStatistics:
         """Return statistics about the cache and its reflectors.
 
-        The result has the fields ``has_synced``, ``objects`` (the number of objects in the cache), ``pending``
-        (changes that are not in the cache yet), ``quarantined`` (objects in quarantine, by reason), ``missing``
-        (objects in quarantine that have no state in the cache), ``handlers_and_subscriptions``, and ``reflectors``
-        (the result of :meth:`Reflector.statistics`, by namespace).
+        The result has the fields ``has_synced``, ``objects`` (the number of objects in the cache), ``encoded_bytes``
+        (their size), ``pending`` (changes that are not in the cache yet), ``quarantined`` (objects in quarantine, by
+        reason), ``missing`` (objects in quarantine that have no state in the cache), ``handlers_and_subscriptions``,
+        and ``reflectors`` (the result of :meth:`Reflector.statistics`, by namespace).
         """
         return InformerStatistics(
             has_synced=self.has_synced,
             objects=len(self._indexer),
+            encoded_bytes=self._indexer.encoded_bytes,
             pending=len(self._fifo),
             handlers_and_subscriptions=len(self._processor),
             quarantined=self._quarantine.by_reason(),
@@ -304,7 +305,7 @@ class SharedInformer(Generic[T]):
             on_error: An async function that is called with each exception from the handler, and with the notification
                 that caused it.  Without ``on_error``, an exception from the handler ends the informer's run.  A
                 `DecodeError` or a `QuarantinedError` never ends the run: the notification is skipped, and logged at
-                most once in ten minutes.
+                most once a minute for each class.
             name: The name of the handler in messages.  The default is the name of its class.
 
         Raises:
@@ -423,7 +424,7 @@ class SharedInformer(Generic[T]):
         timer = ResyncTimer(self._fifo, self._processor, self._check_period)
         name = f"informer of {self._name}"
         try:
-            with showing_writes(self._sources, self._indexer, self._versions):
+            with showing_writes(self._sources, self._indexer, self._quarantine, self._versions):
                 async with trio.open_nursery() as nursery:
                     for namespace, reflector in self._reflectors.items():
                         nursery.start_soon(reflector.run, name=f"{name}: reflector{namespace and f' of {namespace}'}")

@@ -39,6 +39,8 @@ class InformerStatistics:
     """Whether the cache has synced and is up to date."""
     objects: int
     """The number of objects in the cache."""
+    encoded_bytes: int
+    """The number of bytes of these objects as they were received, or as a transform has made them."""
     pending: int
     """The number of changes that were received but are not in the cache yet."""
     handlers_and_subscriptions: int

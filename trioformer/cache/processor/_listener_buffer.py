@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar, final
+from typing import Generic, Protocol, TypeVar, final
 
 import attrs
 import trio
@@ -57,6 +57,18 @@ class ResyncState(enum.Enum):
     """A batch of the whole cache is unread, and a resync waits for it.  Further resyncs are dropped."""
     DUE = "due"
     """A resync waits until all changes of a relist are in the buffer."""
+
+
+class Arrival(Protocol):
+    """An event of trio or of another event loop."""
+
+    def set(self) -> None:
+        """Wake the waiting task."""
+        ...
+
+    async def wait(self) -> object:
+        """Wait until the event is set."""
+        ...
 
 
 @final
@@ -123,8 +135,8 @@ class ListenerBuffer(Generic[T]):
         """The rest of the batch that is being read."""
         self._batch_kind: BatchKind | None = None
         """The kind of the batch that is being read, or None."""
-        self._arrival: trio.Event | None = None
-        """An event that is set when an item arrives, or None if no task is in :meth:`take`."""
+        self._arrival: Arrival | None = None
+        """An event that is set when an item arrives, or None if no task waits for one."""
         self._slices: Slices | None = None
         self._delivered = 0
 
@@ -238,11 +250,7 @@ class ListenerBuffer(Generic[T]):
 
         Cancellation: no notification is lost.
         """
-        if self._arrival is not None:
-            raise trio.BusyResourceError(
-                "another task is reading this subscription; open one subscription for each task, or let one task read "
-                "and pass the notifications on through a channel"
-            )
+        self._check_no_reader()
         if self._slices is None:
             self._slices = Slices()
         if self._slices.is_over():
@@ -255,7 +263,25 @@ class ListenerBuffer(Generic[T]):
             notification = self._next()
             if notification is not None:
                 return notification
-            await self._wait_for_arrival()
+            await self.wait_for_arrival()
+
+    def take_nowait(self) -> Notification[T] | None:
+        """Return the next notification, or None if there is none, for a reader in another event loop.
+
+        The reader then calls :meth:`wait_for_arrival`, without a checkpoint in between.
+
+        Raises:
+            trio.BusyResourceError: A task is waiting for a notification.
+        """
+        self._check_no_reader()
+        return self._next()
+
+    def _check_no_reader(self) -> None:
+        if self._arrival is not None:
+            raise trio.BusyResourceError(
+                "another task is reading this subscription; open one subscription for each task, or let one task read "
+                "and pass the notifications on through a channel"
+            )
 
     def take_now(self, now: float) -> Notification[T] | None:
         """Return the next notification without waiting; return None if it is time to call :meth:`take`.
@@ -289,12 +315,21 @@ class ListenerBuffer(Generic[T]):
                 self._delivered += 1
                 return item
 
-    async def _wait_for_arrival(self) -> None:
+    async def wait_for_arrival(self, arrival: Arrival | None = None) -> None:
+        """Wait until something arrives.
+
+        Args:
+            arrival: The event to wait for, which the buffer sets.  The default is an event of trio.
+
+        Raises:
+            trio.EndOfChannel: The buffer is closed.
+            trio.BrokenResourceError: The buffer is broken, because the listener fell behind.
+        """
         if self.state is BufferState.BROKEN:
             raise trio.BrokenResourceError(f"this listener fell behind: {self.broken_because}")
         if self.state is BufferState.CLOSED:
             raise trio.EndOfChannel
-        self._arrival = trio.Event()
+        self._arrival = trio.Event() if arrival is None else arrival
         try:
             await self._arrival.wait()
         finally:

@@ -119,6 +119,7 @@ class HandlerTask(Generic[T]):
             await self._call_for_each()
         finally:
             self.task = self.call_started_at = None
+            self._undecodable_log.log_rest()
             # A program may keep the registration, which must not keep the handler alive.
             self.handler, self.on_error = ResourceEventHandler(), None
             self._ended.set()

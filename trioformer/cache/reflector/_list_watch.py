@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Generic, Protocol, TypeVar, final
+from typing import Final, Generic, Protocol, TypeVar, final
 
 import attrs
 import trio
 
 from ...client import Api, ObjectList, WatchEvent
 from ...client._internal import UndecodableHandler, without_retries
-from ...models import KubernetesObject
+from ...models import FrozenMap, KubernetesObject
+from ...models._internal import EMPTY_MAP
 
 T = TypeVar("T", bound=KubernetesObject)
+
+
+_SELECTORS: Final = {"labelSelector": "label_selector", "fieldSelector": "field_selector"}
+_OWNED: Final = frozenset({
+    "allowWatchBookmarks", "continue", "limit", "resourceVersion", "resourceVersionMatch", "sendInitialEvents",
+    "timeoutSeconds", "watch",
+})  # fmt: skip
+"""The query parameters that a reflector sets itself."""
+
+
+def checked_query(query: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return a sorted and read-only copy of further query parameters.
+
+    Raises:
+        TypeError: The query is not a mapping of strings to strings.
+        ValueError: The reflector sets one of these parameters itself.
+    """
+    given: object = {} if query is None else query
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for item in given.items() for each in item):
+        raise TypeError("query must be a mapping of strings to strings, such as {'shardSelector': '…'}")
+    for name in query or ():
+        if name in _SELECTORS:
+            raise ValueError(f"query= must not contain {name!r}; pass {_SELECTORS[name]}= instead")
+        if name in _OWNED:
+            raise ValueError(f"query= must not contain {name!r}, because the informer sets this parameter itself")
+    return FrozenMap(sorted((query or {}).items()))
+
+
+def restrictions_of(label_selector: str | None, field_selector: str | None, query: Mapping[str, str]) -> str:
+    """Return the selectors and the query as text, for messages."""
+    return " and ".join(text for text in (label_selector, field_selector, *map("=".join, query.items())) if text)
 
 
 class EventSource(Protocol[T]):
@@ -119,7 +152,11 @@ class ListWatch(Protocol[T]):
 @final
 @attrs.frozen
 class ApiListWatch(Generic[T]):
-    """A source that lists and watches an :class:`~trioformer.client.Api`, optionally with selectors."""
+    """A source that lists and watches an :class:`~trioformer.client.Api`, optionally with selectors.
+
+    Raises:
+        ValueError: ``query`` contains a parameter that the reflector sets itself, or a selector.
+    """
 
     api: Api[T]
     """The API for the kind and the namespace to list and watch."""
@@ -127,19 +164,24 @@ class ApiListWatch(Generic[T]):
     """A label selector, or None for all objects."""
     field_selector: str | None = None
     """A field selector, or None for all objects."""
+    query: Mapping[str, str] = attrs.field(default=EMPTY_MAP, converter=checked_query)
+    """Further query parameters for each list and watch.  Only the server knows which objects they select."""
     _api: Api[T] = attrs.field(
-        default=attrs.Factory(lambda self: without_retries(self.api), takes_self=True), init=False, repr=False, eq=False
+        default=attrs.Factory(lambda self: without_retries(self.api, self.query), takes_self=True),
+        init=False,
+        repr=False,
+        eq=False,
     )
     """The same API without retries: the reflector decides when to repeat a request."""
 
     @property
     def name(self) -> str:
-        """The kind, the namespace and the selectors as text, for messages."""
+        """The kind, the namespace, the selectors and the query as text, for messages."""
         words = [self.api.resource.kind]
         if self.api.namespace:
             words.append(f"in namespace {self.api.namespace}")
-        if restrictions := [each for each in (self.label_selector, self.field_selector) if each]:
-            words.append(f"with {' and '.join(restrictions)}")
+        if restrictions := restrictions_of(self.label_selector, self.field_selector, self.query):
+            words.append(f"with {restrictions}")
         return " ".join(words)
 
     @property

@@ -131,6 +131,8 @@ class ReflectorStatus:
     """Whether this reflector has logged a failure since its last success."""
     _last_error: TrioformerError | None = attrs.field(default=None, init=False)
     _up_to_date_at: float = attrs.field(default=-math.inf, init=False)
+    _events_before: int = attrs.field(default=0, init=False)
+    """The number of events when the watch was opened."""
 
     @property
     def phase(self) -> InformerPhase:
@@ -179,16 +181,22 @@ class ReflectorStatus:
     def record_watch_opened(self) -> None:
         """Record that a watch is open, and that the sink is up to date from now on."""
         self._phase, self.watching_since = InformerPhase.WATCHING, trio.current_time()
+        self._events_before = self.events
 
     def record_watch_closed(self) -> None:
-        """Record that the watch is closed, and that the sink was up to date until now if the watch was open."""
+        """Record that the watch is closed, and that the sink was up to date until now if the watch was a success.
+
+        A watch that ends within a second without an event may have been too old from the start.
+        """
         if self.phase is not InformerPhase.WATCHING:
             return
         now = trio.current_time()
-        if now - self.watching_since >= VERY_SHORT:
+        lasted = now - self.watching_since >= VERY_SHORT
+        if lasted:
             # The watch was a success: the next watch must not report earlier failures in its first second.
             self.failures, self._last_error = 0, None
-        self._up_to_date_at = min(now, self.behind_since)
+        if lasted or self.events != self._events_before:
+            self._up_to_date_at = min(now, self.behind_since)
         self.behind_since = math.inf
 
     def record_events(self, count: int) -> None:

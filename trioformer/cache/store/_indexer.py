@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Generic, TypeAlias, TypeVar, final
+from typing import Generic, Literal, TypeAlias, TypeVar, final
 
 import attrs
 
 from ..._suggestions import describe
 from ..._util import Slices
 from ...errors import IndexerError
-from ...models import KubernetesObject, key_of
+from ...models import KubernetesObject, LabelSelector, key_of
+from ...models._internal import LabelRequirement, size_of
 
 T = TypeVar("T", bound=KubernetesObject)
 V = TypeVar("V")
@@ -105,6 +106,7 @@ class Staged(Generic[T]):
 
     items: dict[str, T] = attrs.field(factory=dict)
     indices: dict[str, _Index[T]] = attrs.field(factory=dict)
+    encoded_bytes: int = 0
 
     async def release(self) -> None:
         """Free the content in slices; freeing 100,000 objects in one step would block the event loop for 70 ms."""
@@ -137,7 +139,11 @@ class Indexer(Generic[T]):
 
     def __init__(self, indexers: Mapping[str, IndexFunc[T]] | None = None) -> None:
         self._items: dict[str, T] = {}
+        self.encoded_bytes = 0
+        """The number of bytes from which the stored objects were decoded."""
         self._indices: dict[str, _Index[T]] = {NAMESPACE_INDEX: _Index(NAMESPACE_INDEX, _by_namespace)}
+        self._by_label: dict[str, str] = {}
+        """The names of the indices by the keys of their labels."""
         self.add_indexers(indexers or {})
 
     def __len__(self) -> int:
@@ -182,6 +188,28 @@ class Indexer(Generic[T]):
         """
         return tuple(self._buckets(index))
 
+    def candidates(self, labels: LabelSelector, namespace: str | None) -> tuple[T, ...]:
+        """Return the objects of a namespace that may match a label selector, from the index with the fewest."""
+        buckets: list[dict[str, None]] | None = None
+        prefix, fewest = "", len(self._items)
+        if namespace is not None:
+            buckets = [self._buckets(NAMESPACE_INDEX).get(namespace, {})]
+            fewest = len(buckets[0])
+        for requirement in labels.requirements if self._by_label else ():
+            name = self._by_label.get(requirement.key)
+            if name is None or requirement.operator not in ("=", "in"):
+                continue
+            found = self._buckets(name)
+            chosen = [found[value] for value in requirement.values if value in found]
+            count = sum(map(len, chosen))
+            if count < fewest:
+                buckets, fewest = chosen, count
+                prefix = f"{namespace}/" if namespace is not None else ""
+        if buckets is None:
+            return self.snapshot()
+        items = self._items
+        return tuple([items[key] for bucket in buckets for key in bucket if key.startswith(prefix)])
+
     def _buckets(self, index: str) -> dict[str, dict[str, None]]:
         try:
             return self._indices[index].buckets
@@ -218,6 +246,9 @@ class Indexer(Generic[T]):
                 raise errors[0][1]
             failed += errors
         self._indices.update(added)
+        for name, index in added.items():
+            if isinstance(index.function, _MetadataIndex) and index.function.field == "labels":
+                self._by_label.setdefault(index.function.key, name)
         return failed
 
     def put(self, key: str, obj: T) -> None:
@@ -227,15 +258,22 @@ class Indexer(Generic[T]):
             IndexerError: An index function failed.  The indexer is unchanged.
         """
         # The namespace is part of the key, so an update cannot change it.
-        if len(self._indices) > 1 or key not in self._items:
+        known = self._items[key] if key in self._items else None  # noqa: SIM401  # faster than get()
+        if len(self._indices) > 1 or known is None:
             moved = [(index, index.values_for(obj)) for index in self._indices.values()]
             for index, values in moved:
                 index.move(key, values)
+        new, old = obj._origin, b"" if known is None else known._origin
+        if type(new) is bytes and type(old) is bytes:  # for each event of JSON, so without another call
+            self.encoded_bytes += len(new) - len(old)
+        else:
+            self.encoded_bytes += size_of(obj) - (0 if known is None else size_of(known))
         self._items[key] = obj
 
     def remove(self, key: str) -> None:
         """Remove the object with this key, if there is one."""
-        if self._items.pop(key, None) is not None:
+        if (obj := self._items.pop(key, None)) is not None:
+            self.encoded_bytes -= size_of(obj)
             for index in self._indices.values():
                 index.move(key, ())
 
@@ -266,6 +304,7 @@ class Indexer(Generic[T]):
                 await slices.checkpoint()
         slices = Slices(1 if others else 8)
         for key, obj in staged.items.items():
+            staged.encoded_bytes += size_of(obj)
             try:
                 found = [index.values_for(obj) for index in others] if others else ()
             except IndexerError as error:
@@ -288,9 +327,11 @@ class Indexer(Generic[T]):
         """Keep the stored state of an object that cannot be indexed; return whether to report the object as bad."""
         key = key_of(obj)
         del staged.items[key]
+        staged.encoded_bytes -= size_of(obj)
         known = self._items.get(key)
         if known is not None:
             staged.items[key] = known
+            staged.encoded_bytes += size_of(known)
             for name, index in staged.indices.items():
                 index.move(key, self._indices[name].values_of(key))
         return key in marked or obj is not known
@@ -305,7 +346,7 @@ class Indexer(Generic[T]):
         """
         before = Staged(self._items, self._indices)
         failed = self._add_late_indexers(staged, marked)
-        self._items, self._indices = staged.items, staged.indices
+        self._items, self._indices, self.encoded_bytes = staged.items, staged.indices, staged.encoded_bytes
         return before, failed
 
     def _add_late_indexers(self, staged: Staged[T], marked: Container[str]) -> list[tuple[T, IndexerError]]:
@@ -375,3 +416,36 @@ def _values_at(path: str) -> IndexFunc[KubernetesObject]:
         return (str(value),) if value != "" else ()
 
     return values
+
+
+@final
+@attrs.frozen
+class _MetadataIndex:
+    """An index function for one label or annotation.  Functions for the same key are equal."""
+
+    field: Literal["labels", "annotations"]
+    key: str
+
+    def __call__(self, obj: KubernetesObject) -> tuple[str, ...]:
+        value = getattr(obj.metadata, self.field).get(self.key)
+        return () if value is None else (value,)
+
+
+def label_index(key: str) -> IndexFunc[KubernetesObject]:
+    """Return an index function for a label, such as ``app``.
+
+    The value of the label is the index value.  Objects without the label are not in the index.
+    :meth:`Lister.list` uses the index for label selectors that require one value or one of several values.
+
+    Raises:
+        SelectorError: The key is not valid.
+    """
+    return _MetadataIndex("labels", LabelRequirement(key, "exists").key)
+
+
+def annotation_index(key: str) -> IndexFunc[KubernetesObject]:
+    """Return an index function for an annotation, such as ``example.com/owner``.
+
+    The value of the annotation is the index value.  Objects without the annotation are not in the index.
+    """
+    return _MetadataIndex("annotations", key)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Generic, TypeVar, final
+from typing import ClassVar, Generic, TypeVar
 
 import attrs
+import trio
 
 from ..._text import quoted
 from ..._util import NoPublicConstructor
@@ -21,7 +22,6 @@ from ._quarantine import Quarantine
 T = TypeVar("T", bound=KubernetesObject)
 
 
-@final
 @attrs.frozen(eq=False, repr=False)
 class Lister(Generic[T], metaclass=NoPublicConstructor):
     """A read-only view of an informer's cache (client-go ``tools/cache/listers.go``).
@@ -40,13 +40,16 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             empty result could make a controller delete everything.
     """
 
+    _clock: ClassVar[Callable[[], float]] = staticmethod(trio.current_time)
     _name: str
     _indexer: Indexer[T]
     _has_synced: Callable[[], bool]
     _kind: type[T] | None = None
     _quarantine: Quarantine = attrs.field(factory=Quarantine)
     _undecodable_log: UndecodableLog = attrs.field(
-        default=attrs.Factory(lambda self: UndecodableLog(f"a selector of the lister of {self._name}"), True),
+        default=attrs.Factory(
+            lambda self: UndecodableLog(f"a selector of the lister of {self._name}", self._clock), True
+        ),
         init=False,
     )
 
@@ -155,8 +158,9 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
     ) -> tuple[T, ...]:
         """Return the objects that match the selectors, by the rules of the API server.
 
-        The field selectors ``metadata.name=…`` and ``metadata.namespace=…`` use an index.  All other selectors are
-        checked against every object.
+        The field selectors ``metadata.name=…`` and ``metadata.namespace=…`` use an index, and so does a label selector
+        with ``=`` or ``in`` if the cache has an index of this label (:func:`label_index`).  All other selectors are
+        checked against every object.  The order of the result is not specified.
         If a selector reads a field that cannot be decoded, the object is skipped and logged.
 
         Args:
@@ -170,14 +174,22 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
                 and field.
             ValueError: The namespace is an empty string, or a namespace is given for a cluster-scoped kind.
         """
-        indexer = self._synced_indexer()
+        self._synced_indexer()
         _check_namespace(namespace, self._kind)
         labels, fields = LabelSelector.of(label_selector), FieldSelector.of(field_selector)
-        objects = _all(indexer, namespace) if fields.is_empty else self._with_fields(indexer, fields, namespace)
+        if fields.is_empty:
+            objects = self._candidates(labels, namespace)
+        else:
+            objects = self._with_fields(fields, labels, namespace)
         return objects if labels.is_empty else self._matching(objects, lambda obj: labels.matches(obj.metadata.labels))
 
-    def _with_fields(self, indexer: Indexer[T], fields: FieldSelector, namespace: str | None) -> tuple[T, ...]:
-        kind = self._kind or _kind_in(indexer)
+    def _candidates(self, labels: LabelSelector, namespace: str | None, name: str | None = None) -> tuple[T, ...]:
+        """Return the objects that may match the selectors, without decoding their fields."""
+        indexer = self._indexer
+        return indexer.candidates(labels, namespace) if name is None else _named(indexer, name, namespace)
+
+    def _with_fields(self, fields: FieldSelector, labels: LabelSelector, namespace: str | None) -> tuple[T, ...]:
+        kind = self._kind or _kind_in(self._indexer)
         if kind is None:
             return ()
         supported = FieldSelector.selectable_fields(kind)
@@ -185,8 +197,7 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         # The objects found by name are compared too: a selector may have two names, or a name with a slash.
         equal = {path: value for path, operator, value in fields.requirements if operator == "="}
         namespace = namespace if namespace is not None else equal.get("metadata.namespace") or None
-        name = equal.get("metadata.name")
-        objects = _all(indexer, namespace) if name is None else _named(indexer, name, namespace)
+        objects = self._candidates(labels, namespace, equal.get("metadata.name"))
         return self._matching(objects, lambda obj: fields.matches(functools.partial(supported.read, obj)))
 
     def _matching(self, objects: tuple[T, ...], matches: Callable[[T], bool]) -> tuple[T, ...]:
@@ -200,8 +211,11 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
         try:
             return matches(obj)
         except DecodeError as error:
-            self._undecodable_log.warn(obj, error)
+            self._log_undecodable(obj, error)
             return False
+
+    def _log_undecodable(self, obj: T, error: DecodeError) -> None:
+        self._undecodable_log.warn(obj, error)
 
     def by_index(self, index: str, value: str) -> tuple[T, ...]:
         """Return the objects for which the index function ``index`` returned ``value``.
@@ -232,10 +246,6 @@ class Lister(Generic[T], metaclass=NoPublicConstructor):
             IndexerError: The index does not exist.
         """
         return self._synced_indexer().index_values(index)
-
-
-def _all(indexer: Indexer[T], namespace: str | None) -> tuple[T, ...]:
-    return indexer.snapshot() if namespace is None else indexer.by_index(NAMESPACE_INDEX, namespace)
 
 
 def _named(indexer: Indexer[T], name: str, namespace: str | None) -> tuple[T, ...]:

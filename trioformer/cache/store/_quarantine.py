@@ -21,7 +21,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from ..._text import one_line, quoted
+from ..._text import one_line, quoted, suppressed_lines
 from ..._util import LogLimit, Slices
 from ...errors import QuarantinedError
 from .._bad_objects import MAX_KEY, MAX_NAMED, BadObject, Quarantined, QuarantineReason, in_words
@@ -73,7 +73,7 @@ class Quarantine:
         known = self.entries.get(bad.key)
         entry = self.entries[bad.key] = _entry_of(bad, known, is_stored=is_stored)
         if _is_new(entry, known) and (count := self._log_limit.count(None)):
-            self._log(entry, f" ({count - 1} more since the last such line)" if count > 1 else "")
+            self._log(entry, suppressed_lines(count - 1))
 
     def discard(self, key: str) -> None:
         """Remove a key from the quarantine, after its newest state was stored or the object was deleted."""
