@@ -328,21 +328,6 @@ async def test_errors_of_predicates_and_enqueue_functions_end_the_run_only(
     assert other.seen == ["+a@1*", "+bad@2", "+bad2@3", "+c@4"]
 
 
-async def test_an_error_of_on_dropped_ends_the_run(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
-    async def on_dropped(request: Request, error: Exception) -> None:
-        raise ZeroDivisionError
-
-    informer = pods("a")
-    controller = Controller("pods", Reconcile([OSError()]), max_retries=0, on_dropped=on_dropped)
-    controller.watch(informer)
-    await nursery.start(informer.run)
-    with pytest.raises(ExceptionGroup) as caught:
-        await controller.run()
-    (error,) = leaves(caught.value)
-    assert isinstance(error, ZeroDivisionError)
-    assert error.__notes__ == ["in on_dropped of controller pods, on default/a"]
-
-
 class StopEverything(BaseException):
     """A BaseException that is not an Exception."""
 

@@ -123,12 +123,10 @@ def test_the_name_of_a_controller_comes_first() -> None:
         swapped(1, reconcile)
 
 
-def test_a_function_for_dropped_requests_must_be_async() -> None:
+def test_a_function_for_errors_must_be_async() -> None:
     wrong: Any = not_async
-    with pytest.raises(
-        TypeError, match=r"^on_dropped must be an async function, but not_async is not one; write async"
-    ):
-        Controller("pods", reconcile, on_dropped=wrong)
+    with pytest.raises(TypeError, match=r"^on_error must be an async function, but not_async is not one; write async"):
+        Controller("pods", reconcile, on_error=wrong)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,6 @@ RECONCILES = {
         [OSError(), OSError(), OSError()],
         [
             f"{FAILED}, {RETRY}: OSError",
-            f"{FAILED}, retrying in 0.01 s (failure 2 in a row): OSError",
             f"{FAILED}, giving up (failure 3 in a row): OSError",
         ],
         [0.005, 0.01],
@@ -174,10 +173,6 @@ def fail_on(request: Request) -> list[Request]:
     raise KeyError("no such index")
 
 
-async def drop(request: Request, error: Exception) -> None:
-    raise ZeroDivisionError
-
-
 FATAL = {
     "a reconcile raises a BaseException": (
         {"reconcile": Reconcile([StopEverything("now")])},
@@ -188,11 +183,6 @@ FATAL = {
         {"enqueue": fail_on},
         "KeyError: 'no such index' in controller pods, on Added Pod default/a",
         "0 requests running, 0 pending, 0 delayed",
-    ),
-    "on_dropped fails": (
-        {"reconcile": Reconcile([OSError()]), "max_retries": 0, "on_dropped": drop},
-        "ZeroDivisionError in on_dropped of controller pods, on default/a",
-        "0 requests running, 0 pending, 1 delayed",
     ),
 }
 

@@ -124,17 +124,17 @@ class Interrupted:
     reconcile: Reconcile = attrs.field(factory=lambda: Reconcile([1.0, OSError(), RequeueAfter(1), TerminalError()]))
     informer: SharedInformer[Pod] = attrs.field(init=False)
     controller: Controller = attrs.field(init=False)
-    dropped: list[Request] = attrs.field(factory=list)
+    failed: list[Request] = attrs.field(factory=list)
     was_interrupted: bool = False
 
     def __attrs_post_init__(self) -> None:
         self.informer = pods("a", "b", "c", steps=[0.5, added(pod("d", 2)), modified(pod("a", 3))])
-        self.controller = Controller("pods", self.reconcile, workers=2, max_retries=0, on_dropped=self.drop)
+        self.controller = Controller("pods", self.reconcile, workers=2, max_retries=0, on_error=self.record)
         self.controller.watch(self.informer)
 
-    async def drop(self, request: Request, error: Exception) -> None:
+    async def record(self, request: Request, error: Exception, then: str) -> None:
         await trio.sleep(0.1)
-        self.dropped.append(request)
+        self.failed.append(request)
 
     async def run(self, interrupt: Callable[[], object]) -> None:
         """Run until interrupted, or for 10 s."""

@@ -427,7 +427,33 @@ async def test_a_change_is_guarded_by_the_version_that_was_compared() -> None:
     http = InMemory([response(200, json.dumps(stored)), response(200, json.dumps(stored))])
     async with open_client(CONFIG, http_transport=http) as client:
         await create_or_update(client.api(ConfigMap), config_map(data={"k": "2"}))
-    assert json.loads(http.requests[1].content) == {"data": {"k": "2"}, "metadata": {"resourceVersion": "7"}}
+    metadata = {"uid": "u", "resourceVersion": "7"}
+    assert json.loads(http.requests[1].content) == {"data": {"k": "2"}, "metadata": metadata}
+
+
+@pytest.mark.parametrize("knows_it_from", ["the cache", "the wanted object"])
+async def test_an_object_that_was_created_anew_is_not_changed(
+    knows_it_from: str, api: Api[ConfigMap], api_server: APIServer
+) -> None:
+    old = api_server.create(config_map(data={"a": "1"}))
+    api_server.delete(ConfigMap, "a")
+    new = api_server.create(config_map(data={"a": "of another"}))
+
+    class Cache:
+        def get(self, wanted: ConfigMap) -> ConfigMap:
+            return old
+
+    wanted, cache = config_map(data={"a": "2"}), Cache()
+    arguments: dict[str, Any] = {"lister": cache} if knows_it_from == "the cache" else {}
+    if knows_it_from == "the wanted object":
+        wanted = old.evolve(data={"a": "2"})
+    with pytest.raises(
+        ConflictError, match=f"with uid {old.uid} no longer exists; the current object has uid {new.uid}"
+    ):
+        await create_or_update(api, wanted, **arguments)
+    assert api_server.get(ConfigMap, "a") == new
+    written = await create_or_update(api, config_map(data={"a": "of another"}), **arguments)
+    assert written.operation == "unchanged", "nothing would be written"
 
 
 async def test_a_proxy_that_finds_nothing_does_not_count_as_a_missing_object() -> None:

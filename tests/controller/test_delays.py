@@ -191,10 +191,11 @@ async def test_failures_that_say_nothing_about_the_object_drop_no_request(
     informer, reconcile = pods("a"), Reconcile([error] * 30 + [OSError()] * 4)
     dropped: list[float] = []
 
-    async def on_dropped(request: Request, error: Exception) -> None:
-        dropped.append(len(reconcile.calls))
+    async def on_error(request: Request, error: Exception, then: str) -> None:
+        if then == "dropped":
+            dropped.append(len(reconcile.calls))
 
-    controller = Controller("pods", reconcile, max_retries=3, on_dropped=on_dropped)
+    controller = Controller("pods", reconcile, max_retries=3, on_error=on_error)
     await watch_and_start(nursery, controller, informer)
     await trio.sleep(1_000)
     assert max(reconcile.gaps()[:30]) <= 25.0

@@ -17,7 +17,6 @@ from trioformer.controller import (
     generation_changed,
     labels_changed,
     labels_match,
-    request_for_any_owner,
     request_for_owner,
     requests_by_index,
     states_match,
@@ -79,7 +78,9 @@ def test_owners_are_found_by_group_and_kind(
 ) -> None:
     made = owned(*owners)
     assert list(request_for_owner(ReplicaSet)(made)) == [Request("default", name) for name in by_controller]
-    assert list(request_for_any_owner(ReplicaSet)(made)) == [Request("default", name) for name in by_any]
+    assert list(request_for_owner(ReplicaSet, only_controller=False)(made)) == [
+        Request("default", name) for name in by_any
+    ]
 
 
 def test_an_owner_without_namespace_is_enqueued_without_one() -> None:

@@ -159,6 +159,22 @@ async def test_a_journal_is_bounded_and_optional(autojump_clock: MockClock, setu
     assert (len(entries[-1].causes), entries[-1].more_causes) == (16, 14)
 
 
+async def test_a_request_that_was_refused_at_the_end_of_a_run_causes_nothing(
+    autojump_clock: MockClock, setup: Setup
+) -> None:
+    async def reconcile(request: Request) -> RequeueAfter:
+        await trio.sleep(5)
+        return RequeueAfter(60)
+
+    setup.server.create(config("web"))
+    controller = await setup.run(reconcile)
+    await trio.sleep(1)
+    await controller.stop()
+    await setup.nursery.start(controller.run)
+    await trio.sleep(1)
+    assert [[cause.why for cause in entry.causes] for entry in controller.journal()] == [["initial"], ["initial"]]
+
+
 async def test_a_controller_outside_of_tests_has_no_journal() -> None:
     async def reconcile(request: Request) -> None: ...
 

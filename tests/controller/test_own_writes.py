@@ -14,92 +14,22 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from trioformer import Client, ConnectionFailedError, SharedInformerFactory
+from tests.support.own_writes import OTHER, WEB, Setup, Work, config_map, controlled, create
+from trioformer import Client, ConnectionFailedError, KubernetesObject, SharedInformerFactory
 from trioformer.client import open_client
 from trioformer.controller import Controller, Request, RequeueAfter
-from trioformer.models import ObjectMeta, metadata_kind
+from trioformer.models import ObjectMeta, metadata_kind, resource_of
 from trioformer.models.coordination_v1 import Lease
-from trioformer.models.core_v1 import ConfigMap, Event, ObjectReference, ServiceAccount
+from trioformer.models.core_v1 import (
+    ConfigMap,
+    Container,
+    Event,
+    ObjectReference,
+    Pod,
+    PodSpec,
+    ServiceAccount,
+)
 from trioformer.testing import APIServer
-
-WEB = Request("default", "web")
-OTHER = Request("default", "other")
-Work = Callable[["Setup"], Awaitable[object]]
-
-
-def config_map(name: str, **labels: str) -> ConfigMap:
-    return ConfigMap(metadata=ObjectMeta(name=name, namespace="default", labels=labels))
-
-
-@attrs.define(eq=False)
-class Setup:
-    """A controller whose first call for ``web`` does some work, and what its later calls see."""
-
-    server: APIServer
-    client: Client
-    factory: SharedInformerFactory
-    controller: Controller[Request]
-    work: Work | None = None
-    finished: trio.Event = attrs.field(factory=trio.Event)
-    """Set at the second call for ``web``."""
-    began: list[tuple[Request, float]] = attrs.field(factory=list)
-    seen: list[set[str]] = attrs.field(factory=list)
-    """The names of the cached ConfigMaps at the beginning of each call for ``web``."""
-
-    async def reconcile(self, request: Request) -> None:
-        self.began.append((request, trio.current_time()))
-        if request != WEB:
-            return
-        self.seen.append({one.name for one in self.factory.informer(ConfigMap).lister.list()})
-        if len(self.seen) == 2:
-            self.finished.set()
-        if (work := self.work) is not None:
-            self.work = None
-            await work(self)
-
-    def break_watches(self, times: int = 3) -> None:
-        """Break the watches of ConfigMaps, which are open again after some seconds."""
-        self.server.fail_next(times, verb="watch", resource="configmaps")
-        self.server.disconnect_watches(kind=ConfigMap)
-
-    async def run_twice(self, work: Work) -> float:
-        """Call ``reconcile`` twice while the caches are behind, and return the time between the calls."""
-        self.break_watches()
-        await trio.sleep(0.01)
-        self.work = work
-        self.controller.add(WEB)
-        await trio.sleep(0.05)
-        self.controller.add(WEB)
-        self.controller.add(OTHER)
-        await trio.sleep(200)
-        times = [time for request, time in self.began if request == WEB]
-        assert len(times) == 2
-        return times[1] - times[0]
-
-
-@asynccontextmanager
-async def controlled(
-    server: APIServer,
-    client: Client,
-    *,
-    configure: Callable[[SharedInformerFactory], object] = lambda factory: factory.informer(ConfigMap),
-    **options: Any,
-) -> AsyncIterator[Setup]:
-    factory = SharedInformerFactory(client)
-    configure(factory)
-    factory.informer(ConfigMap)
-    setup: Setup
-    controller = Controller("own", lambda request: setup.reconcile(request), **options)
-    setup = Setup(server, client, factory, controller)
-    async with trio.open_nursery() as nursery:
-        await nursery.start(factory.run)
-        await nursery.start(controller.run)
-        yield setup
-        nursery.cancel_scope.cancel()
-
-
-async def create(setup: Setup) -> None:
-    await setup.client.create(config_map("new"))
 
 
 async def test_the_next_call_sees_a_created_object(
@@ -226,11 +156,17 @@ async def test_what_the_caches_do_not_miss_delays_nothing(
 
 @asynccontextmanager
 async def with_selected_cache(
-    server: APIServer, client: Client, namespace: str | None = None, **selectors: Any
+    server: APIServer,
+    client: Client,
+    namespace: str | None = None,
+    *,
+    breaks_watches: bool = True,
+    kind: type[KubernetesObject] = ConfigMap,
+    **selectors: Any,
 ) -> AsyncIterator[Callable[[Callable[[], Awaitable[object]]], Awaitable[float]]]:
     """A controller beside one cache; a function that returns how long the next call waits after a write."""
     factory = SharedInformerFactory(client, namespace=namespace)
-    factory.informer(ConfigMap, **selectors)
+    factory.informer(kind, **selectors)
     calls: list[float] = []
     writes: list[Callable[[], Awaitable[object]]] = []
 
@@ -242,8 +178,9 @@ async def with_selected_cache(
     controller = Controller("own", reconcile)
 
     async def delay_after(write: Callable[[], Awaitable[object]]) -> float:
-        server.fail_next(3, verb="watch", resource="configmaps")
-        server.disconnect_watches(kind=ConfigMap)
+        if breaks_watches:
+            server.fail_next(3, verb="watch", resource=resource_of(kind).plural)
+            server.disconnect_watches(kind=kind)
         await trio.sleep(0.01)
         writes.append(write)
         calls.clear()
@@ -272,9 +209,72 @@ async def test_a_cache_counts_for_what_it_contains(
         assert await delay_after(lambda: api.create(config_map("c", app="web"))) > 0.5
         assert await delay_after(lambda: api.patch("c", {"metadata": {"labels": {"app": "api"}}})) > 0.5
         assert await delay_after(lambda: api.patch("c", {"data": {"a": "b"}})) < 0.5
+        metadata = ObjectMeta(name="f", namespace="default", finalizers=("example.com/stay",))
+        api_server.create(ConfigMap(metadata=metadata))
+        assert await delay_after(lambda: api.delete("f")) < 0.5
     async with with_selected_cache(api_server, k8s_client, field_selector="metadata.name=d") as delay_after:
         assert await delay_after(lambda: api.create(config_map("e"))) < 0.5
         assert await delay_after(lambda: api.create(config_map("d"))) > 0.5
+    pods, spec = k8s_client.api(Pod, "default"), PodSpec(containers=(Container(name="web", image="web:1"),))
+    made, other = (Pod(metadata=ObjectMeta(name=name), spec=spec) for name in ("made", "other"))
+    selector = {"spec.hostNetwork": "false"}  # which the server selects although the pods do not have the field
+    async with with_selected_cache(api_server, k8s_client, kind=Pod, field_selector=selector) as delay_after:
+        assert await delay_after(lambda: pods.create(made)) > 0.5
+        assert await delay_after(lambda: pods.create(other.evolve(spec=spec.evolve(host_network=True)))) < 0.5
+
+
+class PartServer(httpx.AsyncBaseTransport):
+    """A server with a query parameter of its own, ``part``, which selects objects by a label."""
+
+    def __init__(self, server: APIServer) -> None:
+        self.inner = server.http_transport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        params = request.url.params
+        if "part" in params:
+            app = f"app={params['part']}"
+            selector = f"{params['labelSelector']},{app}" if "labelSelector" in params else app
+            request.url = request.url.copy_with(params=params.remove("part").set("labelSelector", selector))
+        return await self.inner.handle_async_request(request)
+
+
+async def test_a_cache_with_a_query_counts_until_its_next_bookmark(
+    autojump_clock: MockClock, api_server: APIServer
+) -> None:
+    async with open_client(api_server.config, http_transport=PartServer(api_server)) as client:
+        api = client.api(ConfigMap, "default")
+        options: dict[str, Any] = {"query": {"part": "web"}}
+        async with with_selected_cache(api_server, client, **options) as delay_after:
+            assert await delay_after(lambda: api.create(config_map("a", app="web"))) > 0.5
+            assert await delay_after(lambda: api.delete("a")) > 0.5
+        options |= {"label_selector": "tier=back", "breaks_watches": False}
+        async with with_selected_cache(api_server, client, **options) as delay_after:
+            assert 20 < await delay_after(lambda: api.create(config_map("b", tier="back", app="api"))) < 90
+            assert await delay_after(lambda: api.create(config_map("c", tier="back", app="web"))) < 0.5
+            assert await delay_after(lambda: api.create(config_map("d", tier="front", app="web"))) < 0.5
+            assert await delay_after(lambda: api.delete("b")) < 0.5
+
+
+async def test_an_object_that_a_query_excludes_is_not_gone(autojump_clock: MockClock, api_server: APIServer) -> None:
+    """Only the server knows which objects the query selects, so nothing is known of one that is missing."""
+
+    async def reconcile(request: Request) -> None:
+        calls.append(request)
+        if len(calls) == 1:
+            await client.create(config_map("new", app="api"))
+
+    calls: list[Request] = []
+    async with open_client(api_server.config, http_transport=PartServer(api_server)) as client:
+        factory = SharedInformerFactory(client, query={"part": "web"})
+        factory.informer(ConfigMap)
+        controller = Controller("own", reconcile)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(factory.run)
+            await nursery.start(controller.run)
+            controller.add(WEB)
+            await trio.sleep(200)
+            nursery.cancel_scope.cancel()
+    assert calls == [WEB]
 
 
 async def test_a_cache_of_metadata_counts(autojump_clock: MockClock, api_server: APIServer, k8s_client: Client) -> None:
@@ -392,10 +392,11 @@ async def test_the_failures_of_a_request_are_still_counted(
 
     dropped: list[str] = []
 
-    async def on_dropped(request: Request, error: Exception) -> None:
-        dropped.append(str(error))
+    async def on_error(request: Request, error: Exception, then: str) -> None:
+        if then == "dropped":
+            dropped.append(str(error))
 
-    async with controlled(api_server, k8s_client, max_retries=1, on_dropped=on_dropped) as setup:
+    async with controlled(api_server, k8s_client, max_retries=1, on_error=on_error) as setup:
         setup.break_watches()
         await trio.sleep(0.01)
         setup.work = fail
@@ -450,8 +451,7 @@ async def test_nothing_is_remembered_when_the_caches_show_the_writes(
         setup.controller.add(WEB)
         await trio.sleep(1)
         run: Any = setup.controller._run
-        assert run.own_writes is not None
-        assert not run.own_writes.may_be_early(WEB)
+        assert run.own_writes._unseen == run.own_writes._unclear == {}
 
 
 async def test_a_write_of_a_thread_counts(api_server: APIServer, k8s_client: Client) -> None:

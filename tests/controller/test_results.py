@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
@@ -17,6 +18,7 @@ from trioformer.controller import (
     RequeueAfter,
     RetryAfter,
     TerminalError,
+    current_request,
 )
 from trioformer.errors import ConnectionFailedError
 from trioformer.workqueue import ItemExponentialFailureRateLimiter
@@ -37,6 +39,21 @@ async def test_a_failed_request_is_retried_with_growing_delays_until_it_succeeds
     await trio.sleep(100)
     assert reconcile.gaps()[4:] == [0.005]  # the first delay again
     assert (controller.statistics().failed, controller.statistics().succeeded) == (4, 2)
+
+
+@pytest.mark.parametrize(("result", "first"), [(RequeueAfter(10), "b"), (RequeueAfter(10, priority=5), "a")])
+async def test_a_requeue_keeps_the_priority_of_the_call_or_sets_another(
+    nursery: trio.Nursery, autojump_clock: MockClock, result: RequeueAfter, first: str
+) -> None:
+    reconcile = Reconcile([result, 20.0])
+    controller = Controller("pods", reconcile)
+    await watch_and_start(nursery, controller, pods("a"))
+    await trio.sleep(1)
+    controller.add(Request("default", "c"))
+    await trio.sleep(1)
+    controller.add(Request("default", "b"))
+    await trio.sleep(100)
+    assert reconcile.calls[:3] == ["a", "c", first]
 
 
 async def test_a_failure_is_logged_once_with_controller_key_and_next_step(
@@ -65,11 +82,9 @@ async def test_errors_of_an_outage_are_logged_in_one_line_without_traceback(
     controller = Controller("pods", Reconcile([error, error]))
     await watch_and_start(nursery, controller, informer)
     await trio.sleep(5)
-    records = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert len(records) == 2
-    for record in records:
-        assert record.exc_info is None
-        assert record.message.endswith("in a row): ConnectionFailedError: get pods/a: connection refused")
+    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert record.exc_info is None
+    assert record.message.endswith("in a row): ConnectionFailedError: get pods/a: connection refused")
 
 
 async def test_an_event_adds_a_failed_request_before_the_end_of_its_delay(
@@ -110,15 +125,182 @@ async def test_after_a_terminal_error_a_request_waits_for_the_next_event(
     assert (controller.statistics().terminal, controller.statistics().failed) == (1, 3)
 
 
+async def test_repeated_failures_are_one_line_a_minute_with_a_count_and_an_example(
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(request: Request) -> None:
+        raise error_of[request.name]
+
+    error_of = {"a": OSError("disk full"), "b": OSError("disk full"), "c": ExceptionGroup("", [KeyError()])}
+    informer = pods(*error_of, steps=[61.0, modified(pod("b", 2))])
+    controller = Controller("pods", fail, limiter=ItemExponentialFailureRateLimiter(base_delay=10))
+    await watch_and_start(nursery, controller, informer)
+    await trio.sleep(60)  # each of the three has failed after 0 s, 10 s and 30 s
+    failed = "controller pods: reconcile of default/"
+    assert errors_of(caplog) == [
+        f"{failed}a failed, retrying in 10 s (failure 1 in a row): OSError: disk full",
+        f"{failed}c failed, retrying in 10 s (failure 1 in a row): KeyError",
+    ]
+    await trio.sleep(5)
+    more = "(5 suppressed since the last such line)"
+    assert errors_of(caplog)[2:] == [
+        f"{failed}b failed, retrying in 80 s (failure 4 in a row): OSError: disk full {more}"
+    ]
+    await controller.stop()
+    assert errors_of(caplog)[3:] == [f"{failed}c failed with KeyError, retry (2 suppressed since the last such line)"]
+
+
+async def test_repeated_failures_are_logged_each_at_level_debug(
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "trioformer.controller")
+    controller = Controller("pods", Reconcile([OSError(), OSError(), OSError()]))
+    await watch_and_start(nursery, controller, pods("a"))
+    await trio.sleep(5)
+    levels = [record.levelno for record in caplog.records if "reconcile of default/a failed" in record.getMessage()]
+    assert levels == [logging.ERROR, logging.DEBUG, logging.DEBUG]
+
+
+async def test_each_run_logs_its_first_failure(
+    nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    informer, controller = pods("a"), Controller("pods", Reconcile([TerminalError(), TerminalError()]))
+    controller.watch(informer)
+    nursery.start_soon(informer.run)
+    for _ in range(2):
+        await nursery.start(controller.run)
+        await trio.sleep(1)
+        await controller.stop()
+    assert len(errors_of(caplog)) == 2
+
+
+# --- on_error ---
+
+
+async def test_on_error_is_called_after_each_failure_with_what_happens_next(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    failed, again, last, final = OSError(1), OSError(2), OSError(3), TerminalError()
+    seen: list[tuple[str, Exception, str, object]] = []
+
+    async def on_error(request: Request, error: Exception, then: str) -> None:
+        seen.append((str(request), error, then, current_request()))
+
+    reconcile = Reconcile([failed, again, last, RetryAfter(5), RequeueAfter(5), None])
+    controller = Controller("pods", reconcile, max_retries=2, on_error=on_error)
+    await watch_and_start(nursery, controller, pods("a"))
+    await trio.sleep(50)
+    controller.add(Request("default", "a"))
+    await trio.sleep(50)
+    reconcile.script.append(final)
+    controller.add(Request("default", "a"))
+    await trio.sleep(50)
+    assert [each[:3] for each in seen] == [
+        ("default/a", failed, "retry"),
+        ("default/a", again, "retry"),
+        ("default/a", last, "dropped"),
+        ("default/a", final, "terminal"),
+    ]
+    assert all(each[3] is not None for each in seen), "log lines in on_error name the request"
+
+
+async def test_the_worker_waits_for_on_error(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    async def on_error(request: Request, error: Exception, then: str) -> None:
+        await trio.sleep(10)
+
+    reconcile = Reconcile([OSError()])
+    controller = Controller("pods", reconcile, on_error=on_error)
+    await watch_and_start(nursery, controller, pods("a"))
+    await trio.sleep(50)
+    assert reconcile.gaps() == [10.0]
+
+
+async def fail_in_on_error(request: Request, error: Exception, then: str) -> None:
+    raise ZeroDivisionError(then)
+
+
+async def fail_when_cancelled(request: Request, error: Exception, then: str) -> None:
+    with trio.move_on_after(1):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise ZeroDivisionError(then)
+
+
+@pytest.mark.parametrize("on_error", [fail_in_on_error, fail_when_cancelled])
+async def test_an_exception_in_on_error_is_logged_and_changes_nothing(
+    on_error: Callable[[Request, Exception, str], Awaitable[None]],
+    nursery: trio.Nursery,
+    autojump_clock: MockClock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reconcile = Reconcile([OSError("disk full"), OSError("disk full"), OSError("disk full")])
+    controller = Controller("pods", reconcile, max_retries=1, on_error=on_error)
+    await watch_and_start(nursery, controller, pods("a"))
+    await trio.sleep(50)
+    assert (len(reconcile.calls), controller.statistics().dropped) == (2, 1)
+    assert controller.statistics().phase == "running"
+    text = "controller pods: on_error of default/a failed, ignoring the exception: ZeroDivisionError: retry"
+    assert [line for line in errors_of(caplog) if "on_error" in line] == [text]
+    await controller.stop()
+    assert errors_of(caplog)[-1] == (
+        "controller pods: on_error of default/a failed with ZeroDivisionError, ignored"
+        " (1 suppressed since the last such line)"
+    )
+
+
+@pytest.mark.parametrize("cleans_up_badly", [False, True])
+async def test_a_cancelled_on_error_ends_with_the_controller(
+    cleans_up_badly: bool, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    steps: list[str] = []
+
+    async def on_error(request: Request, error: Exception, then: str) -> None:
+        steps.append(then)
+        async with trio.open_nursery() as inner:
+            inner.start_soon(trio.sleep_forever)
+            try:
+                await trio.sleep_forever()
+            finally:
+                if cleans_up_badly:
+                    raise ZeroDivisionError
+
+    controller = Controller("pods", Reconcile([OSError()]), on_error=on_error)
+    with trio.move_on_after(5) as scope:
+        async with trio.open_nursery() as inner:
+            await watch_and_start(inner, controller, pods("a"))
+    assert scope.cancelled_caught
+    assert steps == ["retry"]
+
+
+async def test_a_request_that_fails_during_a_stop_is_dropped(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    async def fail_late(request: Request) -> None:
+        await trio.sleep(10)
+        raise OSError
+
+    async def on_error(request: Request, error: Exception, then: str) -> None:
+        steps.append(then)
+
+    steps: list[str] = []
+    controller = Controller("pods", fail_late, on_error=on_error)
+    await watch_and_start(nursery, controller, pods("a"))
+    await trio.sleep(1)
+    await controller.stop()
+    assert steps == ["dropped"]
+
+
 async def test_a_request_is_dropped_after_five_retries(
     nursery: trio.Nursery, autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = pods("a", "b", steps=[100.0, modified(pod("a", 2))])
     dropped: list[tuple[str, str, float]] = []
 
-    async def on_dropped(request: Request, error: Exception) -> None:
-        await trio.sleep(1)
-        dropped.append((str(request), str(error), trio.current_time()))
+    async def on_error(request: Request, error: Exception, then: str) -> None:
+        if then == "dropped":
+            await trio.sleep(1)
+            dropped.append((str(request), str(error), trio.current_time()))
 
     async def fail(request: Request) -> None:
         calls.append(request.name)
@@ -126,7 +308,7 @@ async def test_a_request_is_dropped_after_five_retries(
             raise OSError(f"try {calls.count('a')}")
 
     calls: list[str] = []
-    controller = Controller("pods", fail, max_retries=5, on_dropped=on_dropped)
+    controller = Controller("pods", fail, max_retries=5, on_error=on_error)
     await watch_and_start(nursery, controller, informer)
     await trio.sleep(50)
     assert calls.count("a") == 6

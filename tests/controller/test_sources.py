@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from tests.support.controllers import Reconcile, informer_of, leaves, pods, start
+from tests.support.controllers import Reconcile, informer_of, leaves, pods, start, watch_and_start
 from tests.support.scripted_list_watch import (
     Recorder,
     ScriptedListWatch,
@@ -20,7 +20,7 @@ from tests.support.scripted_list_watch import (
     pod,
     words,
 )
-from trioformer import ConnectionFailedError, ExpiredError, Notification, SharedInformer
+from trioformer import ConnectionFailedError, ExpiredError, Notification, SharedInformer, Updated
 from trioformer.client import WatchEvent
 from trioformer.controller import Controller, Expectations, Request
 from trioformer.models.core_v1 import Pod
@@ -291,3 +291,68 @@ async def test_a_move_between_states_of_one_version_is_no_resync(
     await start(nursery, controller, informer)
     await trio.sleep(5)
     assert reconcile.calls == ["n1", "n1", "n2"]
+
+
+# --- priorities and resyncs ---
+
+
+async def test_requests_of_a_watch_with_a_priority_come_first_but_not_its_initial_objects(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    first = [pod(f"low-{number}", 1) for number in range(3)]
+    usual = informer_of(ScriptedListWatch([listing(*first)], [[1.0, added(pod("usual", 2)), None]]))
+    urgent = informer_of(
+        ScriptedListWatch([listing(pod("initial", 1))], [[1.0, added(pod("late", 2)) + modified(pod("late", 3)), None]])
+    )
+    controller = Controller("pods", reconcile := Reconcile([5.0] * 6))
+    controller.watch(usual)
+    controller.watch(urgent, enqueue=lambda obj: [Request.of(obj)], priority=7)
+    await start(nursery, controller, usual, urgent)
+    await trio.sleep(2)
+    statistics = controller.statistics().queue
+    assert statistics is not None
+    assert statistics.depth_by_priority == {7: 1, 0: 1, -100: 3}
+    await trio.sleep(100)
+    assert reconcile.calls[1:3] == ["late", "usual"]
+
+
+async def test_a_priority_below_that_of_initial_objects_applies_to_them_too(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    informer = pods("a", "b")
+    controller = Controller("pods", Reconcile([5.0] * 2))
+    controller.watch(informer, priority=-200)
+    await start(nursery, controller, informer)
+    await trio.sleep(1)
+    statistics = controller.statistics().queue
+    assert statistics is not None
+    assert statistics.depth_by_priority == {-200: 1}
+
+
+async def test_all_objects_are_reconciled_again_after_about_the_resync_period(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    informer, other = pods("a", "b"), pods("c")
+    controller = Controller("pods", reconcile := Reconcile(), resync_every=100, journal=True)
+    controller.watch(informer, predicates=[lambda event: not (isinstance(event, Updated) and event.is_resync)])
+    controller.watch(other, enqueue=lambda obj: [Request.of(obj)])
+    await start(nursery, controller, informer, other)
+    await trio.sleep(1)
+    assert sorted(reconcile.calls) == ["a", "b", "c"]
+    await trio.sleep(2_000)
+    assert reconcile.calls[3:] == ["a", "b"] * (len(reconcile.calls[3:]) // 2)
+    gaps = [gap for gap in reconcile.gaps()[2:] if gap]
+    assert 18 <= len(gaps) <= 22
+    assert all(90 <= gap <= 110 for gap in gaps)
+    assert max(gaps) - min(gaps) > 5
+    assert [cause.why for cause in controller.journal()[-1].causes] == ["resync"]
+
+
+async def test_resyncs_have_a_low_priority(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
+    informer = pods("a", "b")
+    controller = Controller("pods", Reconcile([None, None, 50.0]), resync_every=10)
+    await watch_and_start(nursery, controller, informer)
+    await trio.sleep(15)
+    statistics = controller.statistics().queue
+    assert statistics is not None
+    assert statistics.depth_by_priority == {-100: 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trioformer.manager import enabled_controllers
+from trioformer.manager._enabled import enabled_controllers
 
 NAMES = ("bravo", "alpha", "charlie")
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from trioformer.errors import DecodeError
-from trioformer.models import KubernetesObject, builtin_kind, encode, from_json, to_dict
+from trioformer.models import KubernetesObject, encode, from_json, to_dict
 from trioformer.models._internal import Message, make_object, open_envelope, scan_message, tagged
+from trioformer.models._kinds import builtin_kind
 from trioformer.models._lazy import Model, plan_of
 from trioformer.models._protobuf._encode import to_message
 from trioformer.models._protobuf._heads import spans

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from trioformer import Client
 from trioformer.errors import DecodeError
 from trioformer.models import (
-    EMPTY_MAP,
     JSON,
+    FrozenMap,
     KubernetesObject,
     Model,
     Quantity,
@@ -140,8 +140,8 @@ LEAVES = (
     Leaf(Time | None, (None,), moments, _moment),
     Leaf(JSON, (None,), values.filter(lambda value: value is not None)),
     Leaf(tuple[str, ...], ((),), st.lists(texts, max_size=2)),
-    Leaf(Mapping[str, str], (EMPTY_MAP,), st.dictionaries(keys, texts, max_size=2)),
-    Leaf(Mapping[str, JSON], (EMPTY_MAP,), st.dictionaries(keys, values, max_size=2)),
+    Leaf(Mapping[str, str], (FrozenMap(),), st.dictionaries(keys, texts, max_size=2)),
+    Leaf(Mapping[str, JSON], (FrozenMap(),), st.dictionaries(keys, values, max_size=2)),
 )
 
 
@@ -195,7 +195,7 @@ def schemas(draw: Draw, depth: int = 2) -> Schema:
                 "model": (part.cls(), part.cls),
                 "optional": (None, part.cls | None),
                 "list": ((), tuple[part.cls, ...]),
-                "map": (EMPTY_MAP, Mapping[str, part.cls]),
+                "map": (FrozenMap(), Mapping[str, part.cls]),
             }[shape]
         members.append(member)
         fields[member.name] = attrs.field(default=default, type=hint)

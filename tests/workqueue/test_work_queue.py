@@ -425,6 +425,19 @@ async def test_process_needs_at_least_one_worker(workers: int) -> None:
 # --- shutdown and drain ---
 
 
+async def test_a_drain_names_each_parked_key_once(autojump_clock: trio.testing.MockClock) -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    async with queue.take() as key:
+        queue.park(key)
+    queue.add_after("a", 60)
+    assert (await queue.drain()).delayed == ("a",)
+    queue.unpark("a")
+    assert queue.remaining().delayed == ("a",)
+    queue.cancel_delayed("a")
+    assert queue.remaining().delayed == ("a",)
+
+
 async def test_after_the_shutdown_keys_are_rejected_and_pending_ones_handed_out() -> None:
     queue = WorkQueue[str]()
     queue.add("a")

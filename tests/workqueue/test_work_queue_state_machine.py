@@ -51,6 +51,7 @@ class Model:
     processing: dict[str, tuple[float, int]] = attrs.field(factory=dict)  # since, priority
     waiting: list[int] = attrs.field(factory=list)
     held: dict[int, str] = attrs.field(factory=dict)
+    given: set[str] = attrs.field(factory=set)  # to workers that have not run yet
     rate_limited: set[str] = attrs.field(factory=set)
     failures: Counter[str] = attrs.field(factory=Counter)
     unfinished: list[str] = attrs.field(factory=list)
@@ -67,7 +68,10 @@ class Model:
         return sorted(self.placed, key=lambda key: (-self.pending[key], self.placed[key]))
 
     def make_pending(self, key: str, priority: int) -> None:
-        if key not in self.pending:
+        if key in self.given:
+            since, taken = self.processing[key]
+            self.processing[key] = (since, max(priority, taken))
+        elif key not in self.pending:
             self.adds += 1
             self.pending[key] = priority
             if key not in self.processing:
@@ -95,6 +99,7 @@ class Model:
         del self.arrived[key], self.placed[key]
         self.processing[key] = (self.now, self.pending.pop(key))
         self.held[worker] = key
+        self.given.add(key)
 
     def add(self, key: str, priority: int) -> bool:
         if self.rejects(key):
@@ -274,6 +279,7 @@ class QueueAndModel:
 
     def compare(self) -> None:
         queue, model = self.queue, self.model
+        model.given.clear()
         assert {number: worker.key for number, worker in self.workers.items() if worker.key} == model.held
         assert self.held == set(model.held.values())
         left = queue.remaining()

@@ -16,6 +16,7 @@ the desired state.  A :class:`Controller` starts when its caches have synced, an
 - ``_informer_failures.py``: the log of informers that fail during a run
 - ``_reconciler.py``: calls to ``reconcile``, and retries
 - ``_own_writes.py``: the writes that the next call waits for
+- ``_parking.py``: requests that are put aside, and :func:`ensure_paused_condition`
 - ``_delays.py``: delays of failed requests
 - ``_observers.py``: the observers of a controller
 - ``_request.py``: :class:`Request`
@@ -45,15 +46,14 @@ from ._create_or_update import apply_owned as apply_owned
 from ._create_or_update import create_or_update as create_or_update
 from ._current_request import RequestFilter as RequestFilter
 from ._current_request import current_request as current_request
-from ._enqueue import request_for_any_owner as request_for_any_owner
 from ._enqueue import request_for_owner as request_for_owner
 from ._enqueue import requests_by_index as requests_by_index
 from ._expectations import Expectations as Expectations
 from ._finalizers import drop_finalizer as drop_finalizer
 from ._finalizers import ensure_finalizer as ensure_finalizer
-from ._journal import JournalCause as JournalCause
 from ._journal import JournalEntry as JournalEntry
 from ._options import ControllerOptions as ControllerOptions
+from ._parking import ensure_paused_condition as ensure_paused_condition
 from ._predicates import annotations_changed as annotations_changed
 from ._predicates import generation_changed as generation_changed
 from ._predicates import labels_changed as labels_changed
@@ -71,7 +71,6 @@ __all__ = [
     "ControllerObserver",
     "ControllerOptions",
     "Expectations",
-    "JournalCause",
     "JournalEntry",
     "OwnerGoneError",
     "Request",
@@ -88,11 +87,11 @@ __all__ = [
     "current_request",
     "drop_finalizer",
     "ensure_finalizer",
+    "ensure_paused_condition",
     "generation_changed",
     "is_controlled_by",
     "labels_changed",
     "labels_match",
-    "request_for_any_owner",
     "request_for_owner",
     "requests_by_index",
     "set_controller_reference",

@@ -31,7 +31,8 @@ from ._controller_run import ControllerRun
 from ._enqueue import request_for_object, request_for_owner
 from ._journal import Journal, JournalEntry, new_journal
 from ._observers import Observers
-from ._options import ControllerOptions, DroppedHandler
+from ._options import ControllerOptions, ErrorHandler, PausedHandler
+from ._own_writes import OwnWrites
 from ._predicates import Predicate
 from ._request import K, Request
 from ._results import Reconcile
@@ -85,11 +86,12 @@ class Controller(Generic[K]):
         metrics: A registry that measures the controller, such as `Metrics`.
         journal: Whether the controller keeps a journal for :meth:`journal`.  The fixtures of trioformer for pytest set
             this for all controllers.
-        workers, max_retries, on_dropped, reconcile_deadline, limiter, observer, reads_own_writes: See
+        workers, max_retries, on_error, reconcile_deadline, limiter, observer, reads_own_writes: See
             :class:`~trioformer.controller.ControllerOptions`.
+        paused_by, on_paused, min_interval, resync_every: See :class:`~trioformer.controller.ControllerOptions`.
 
     Raises:
-        TypeError: ``name`` is not a string, or ``reconcile`` or ``on_dropped`` is not an async function that accepts
+        TypeError: ``name`` is not a string, or ``reconcile`` or ``on_error`` is not an async function that accepts
             its arguments.
         ValueError: A numeric option is too small, or ``metrics`` already has a controller with this name.
     """
@@ -103,6 +105,7 @@ class Controller(Generic[K]):
     _observers: Observers[K]
     _counters: Counters
     _journal: Journal[K] | None
+    _own_writes: OwnWrites[K] | None
     _run: ControllerRun[K] | None
 
     def __init__(
@@ -112,7 +115,7 @@ class Controller(Generic[K]):
         *,
         workers: int = 1,
         max_retries: int | None = None,
-        on_dropped: DroppedHandler[K] | None = None,
+        on_error: ErrorHandler[K] | None = None,
         reconcile_deadline: float = math.inf,
         # mypy cannot infer K from a reconcile and a limiter or an observer of any key
         limiter: RateLimiter[Any] | None = None,
@@ -120,25 +123,38 @@ class Controller(Generic[K]):
         metrics: ControllerRegistry | None = None,
         journal: bool = False,
         reads_own_writes: bool = True,
+        paused_by: str | None = None,
+        on_paused: PausedHandler[K] | None = None,
+        min_interval: float = 0.0,
+        resync_every: float = math.inf,
     ) -> None:
-        _check_arguments(name, reconcile, on_dropped)
+        _check_arguments(name, reconcile, on_error)
         self.name = name
         self.options = ControllerOptions(
             workers=workers,
             max_retries=max_retries,
-            on_dropped=on_dropped,
+            on_error=on_error,
             reconcile_deadline=reconcile_deadline,
             limiter=limiter,
             observer=observer,
             reads_own_writes=reads_own_writes,
+            paused_by=paused_by,
+            on_paused=on_paused,
+            min_interval=min_interval,
+            resync_every=resync_every,
         )
+        if on_paused is not None:
+            check_async(on_paused, "on_paused", "async def on_paused(request: Request)", Request(None, ""))
         self._reconcile = reconcile
         self._watches = []
         self._observers = Observers()
         if observer is not None:
             self._observers.add(observer)
-        self._counters = Counters()
+        self._counters = counters = Counters()
         self._journal = new_journal(journal)
+        self._own_writes = None
+        if reads_own_writes:
+            self._own_writes = OwnWrites(name, counters.stale_sync_skips, counters.stale_syncs, self._journal)
         self._run = None
         if metrics is not None:
             metrics.register_controller(self)
@@ -152,6 +168,7 @@ class Controller(Generic[K]):
         *,
         enqueue: Callable[[T], Iterable[K]] = _REQUEST_FOR_OBJECT,
         predicates: Sequence[Predicate[T]] = (),
+        priority: int = 0,
     ) -> None:
         """Watch the events of an informer, in the current run and all later runs.
 
@@ -163,13 +180,15 @@ class Controller(Generic[K]):
         because these caches have synced before the first call. An exception from a predicate or from ``enqueue`` ends
         :meth:`run`,
         but not the informer.  A note names the controller and the object. A `DecodeError` or `QuarantinedError` does
-        not end the run: other requests are still added, and a warning is logged at most once in ten minutes.
+        not end the run: other requests are still added, and a warning is logged at most once a minute.
 
         Args:
             informer: The informer whose events are watched.  The controller does not run the informer.
             enqueue: A function that returns the requests for an object.  For an update, it is called with the old and
                 the new state.  The default returns a request for the object itself.
             predicates: Functions that select events.  An event is processed if all predicates return True.
+            priority: The priority of the requests.  Requests with a higher priority are processed first.  The requests
+                for initial objects and resyncs keep their low priority.
 
         Raises:
             TypeError: ``informer`` is not an informer, or ``enqueue`` or a predicate is not a function with one
@@ -177,7 +196,7 @@ class Controller(Generic[K]):
             RuntimeError: The controller is running, but the informer has stopped.
         """
         _check_watch(informer, enqueue, predicates)
-        watch = WatchedSource(informer, enqueue, tuple(predicates))
+        watch = WatchedSource(informer, enqueue, tuple(predicates), priority)
         if self._run is not None:
             self._run.register(watch)
         self._watches.append(watch)
@@ -238,10 +257,11 @@ class Controller(Generic[K]):
         stopped before the workers have started, ``nursery.start()`` returns too.
 
         Raises:
-            RuntimeError: The controller is already running.
-            ExceptionGroup: A predicate, an enqueue function, ``on_dropped`` or an observer raised an exception.  The
-                group contains a `CacheSyncError` if an informer stopped before its handler had synced, and a
-                ``RuntimeError`` if an informer had stopped before the run.
+            RuntimeError: The controller is already running, or ``paused_by`` or ``resync_every`` is set and all
+                informers are watched with ``enqueue``.
+            ExceptionGroup: A predicate, an enqueue function or an observer raised an exception.  The group contains a
+                `CacheSyncError` if an informer stopped before its handler had synced, and a ``RuntimeError`` if an
+                informer had stopped before the run.
 
         Cancellation: the running calls to ``reconcile`` are cancelled immediately, and no further calls start.
 
@@ -249,6 +269,9 @@ class Controller(Generic[K]):
         """
         if self._run is not None:
             raise RuntimeError(f"controller {self.name} is already running")
+        needs_objects = self.options.paused_by or self.options.resync_every < math.inf
+        if needs_objects and not any(watch.is_primary for watch in self._watches):
+            raise RuntimeError(f"controller {self.name} watches no objects that it reconciles; call watch(informer)")
         run = self._run = ControllerRun(
             name=self.name,
             reconcile=self._reconcile,
@@ -256,6 +279,7 @@ class Controller(Generic[K]):
             observers=self._observers,
             counters=self._counters,
             journal=self._journal,
+            own_writes=self._own_writes,
         )
         try:
             await run.run(self._watches, task_status)
@@ -299,7 +323,9 @@ class Controller(Generic[K]):
             terminal=counters.terminal,
             dropped=counters.dropped,
             stale_sync_skips=MappingProxyType(dict(counters.stale_sync_skips)),
+            stale_syncs=MappingProxyType(dict(counters.stale_syncs)),
             failing=0 if run is None else len(run.reconciler.failures),
+            paused=0 if run is None or run.pauses is None else len(run.pauses.parked),
             queue=None if run is None else run.queue.statistics(),
             handlers=() if run is None else tuple(handler.statistics() for _, handler in run.sources.handlers),
         )
@@ -325,9 +351,10 @@ class Controller(Generic[K]):
 
 
 _RECONCILE: Final = "async def reconcile(request: Request)"
+_ON_ERROR: Final = "async def on_error(request: Request, error, then)"
 
 
-def _check_arguments(name: object, reconcile: object, on_dropped: object) -> None:
+def _check_arguments(name: object, reconcile: object, on_error: object) -> None:
     if callable(name):
         raise TypeError('the first argument of Controller must be a name, as in Controller("pods", reconcile)')
     if not isinstance(name, str):
@@ -338,8 +365,8 @@ def _check_arguments(name: object, reconcile: object, on_dropped: object) -> Non
         raise TypeError(f"reconcile must be an async function, not {describe(reconcile)}; pass its reconcile method")
     request = Request(None, "")
     check_async(reconcile, "reconcile", _RECONCILE, request)
-    if on_dropped is not None:
-        check_async(on_dropped, "on_dropped", "async def on_dropped(request: Request, error)", request, Exception())
+    if on_error is not None:
+        check_async(on_error, "on_error", _ON_ERROR, request, Exception(), "retry")
 
 
 def _check_watch(informer: object, enqueue: object, predicates: object) -> None:
@@ -368,3 +395,14 @@ def attach_observer(controller: Controller[K], observer: ControllerObserver[K] |
 def detach_observer(controller: Controller[K], observer: ControllerObserver[K] | QueueObserver[K]) -> None:
     """Remove an observer from a controller; a run that has begun still calls the observer."""
     controller._observers.discard(observer)
+
+
+def convert_functions(controller: Controller[Any], convert: Callable[[Any], Any]) -> None:
+    """Replace the async functions of a controller by the results of ``convert``, before it runs."""
+    options = controller.options
+    controller._reconcile = convert(controller._reconcile)
+    controller.options = attrs.evolve(
+        options,
+        on_error=None if options.on_error is None else convert(options.on_error),
+        on_paused=None if options.on_paused is None else convert(options.on_paused),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Generic, final
 
@@ -21,6 +22,7 @@ from ._journal import Journal
 from ._observers import Observers
 from ._options import ControllerOptions
 from ._own_writes import OwnWrites
+from ._parking import Pace, Pauses
 from ._reconciler import Reconciler, logger
 from ._request import K
 from ._results import Reconcile, without_cancelled
@@ -47,9 +49,11 @@ class ControllerRun(Generic[K]):
     observers: Observers[K]
     counters: Counters
     journal: Journal[K] | None
+    own_writes: OwnWrites[K] | None
     phase: ControllerPhase = attrs.field(default="waiting for handlers", init=False)
     queue: RateLimitingQueue[K] = attrs.field(init=False)
-    own_writes: OwnWrites[K] | None = attrs.field(default=None, init=False)
+    pauses: Pauses[K] | None = attrs.field(default=None, init=False)
+    pace: Pace[K] | None = attrs.field(default=None, init=False)
     reconciler: Reconciler[K] = attrs.field(init=False)
     sources: EventSources[K] = attrs.field(init=False)
     informer_failures: InformerFailures = attrs.field(init=False)
@@ -68,8 +72,12 @@ class ControllerRun(Generic[K]):
             limiter = default_priority_queue_rate_limiter()
         # The queue has no name, so it logs nothing; the controller does.
         self.queue = RateLimitingQueue(limiter, oldest_every=OLDEST_EVERY, observer=self.observers.for_queue())
-        if options.reads_own_writes:
-            self.own_writes = OwnWrites(self.name, self.queue, self.counters.stale_sync_skips, self.journal)
+        if self.own_writes is not None:
+            self.own_writes.begin_run(self.queue)
+        if options.paused_by:
+            self.pauses = Pauses(self.name, self.queue, options.paused_by, options.on_paused)
+        if options.min_interval:
+            self.pace = Pace(self.queue, options.min_interval)
         self.reconciler = Reconciler(
             name=self.name,
             reconcile=self.reconcile,
@@ -80,8 +88,10 @@ class ControllerRun(Generic[K]):
             counters=self.counters,
             journal=self.journal,
             own_writes=self.own_writes,
+            pauses=self.pauses,
+            pace=self.pace,
         )
-        self.sources = EventSources(self.name, self.queue, self._fail, self.journal)
+        self.sources = EventSources(self.name, self.queue, self._fail, self.journal, self.pauses)
         self.informer_failures = InformerFailures(self.name, self.sources)
 
     async def run(self, watches: Sequence[WatchedSource[Any, K]], task_status: trio.TaskStatus[None]) -> None:
@@ -103,6 +113,10 @@ class ControllerRun(Generic[K]):
                 nursery.start_soon(self.informer_failures.log, name=f"controller {self.name}: informers")
                 if self.own_writes is not None:
                     nursery.start_soon(self.own_writes.run, name=f"controller {self.name}: own writes")
+                if self.pace is not None:
+                    nursery.start_soon(self.pace.run, name=f"controller {self.name}: pace")
+                if (period := self.options.resync_every) < math.inf:
+                    nursery.start_soon(self.sources.resync, period, name=f"controller {self.name}: resync")
                 try:
                     await self.queue.process(self.reconciler.handle, workers=self.options.workers)
                 finally:
@@ -115,6 +129,7 @@ class ControllerRun(Generic[K]):
         finally:
             write_observer.reset(token)
             self._begin_to_stop()
+            self.reconciler.log_rest()
             for request in self.reconciler.failures:
                 self.queue.forget(request)  # the next run uses the same limiter if it was passed in
             cancelled = one_line(", ".join(map(str, self.reconciler.cancelled)))

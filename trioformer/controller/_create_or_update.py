@@ -31,6 +31,7 @@ import attrs
 from .._suggestions import describe
 from ..cache import Lister
 from ..client import Api, Client
+from ..client._internal import check_same
 from ..errors import ConflictError, NotFoundError
 from ..models import KubernetesObject, encode, evolve, from_dict, json_equal, merge_patch, to_dict
 from ..models._internal import newer_field, with_amounts
@@ -104,10 +105,10 @@ async def create_or_update(
     ``valueFrom`` of a variable, the member in ``wanted`` removes the others.  In other kinds, set a member to null to
     remove it. An empty mapping is sent if the object on the server does not have this member.
 
-    A change is sent as a merge patch with the resourceVersion of the compared state. Quantities are compared by
-    amount, so ``0.5`` equals ``500m``.  The ``stringData`` of a Secret is compared with its ``data``. All other values
-    should be in the form in which the server stores them.  Otherwise, the value differs in every call, and is sent
-    again each time.
+    A change is sent as a merge patch with the uid and the resourceVersion of the compared state. Quantities are
+    compared by amount, so ``0.5`` equals ``500m``.  The ``stringData`` of a Secret is compared with its ``data``. All
+    other values should be in the form in which the server stores them.  Otherwise, the value differs in every call, and
+    is sent again each time.
 
     Args:
         api: The client, or an API for the object's kind.
@@ -123,7 +124,8 @@ async def create_or_update(
 
     Raises:
         AlreadyOwnedError: The object has another controller.
-        ConflictError: Another client created or changed the object at the same time.
+        ConflictError: Another client created or changed the object at the same time.  Or ``wanted`` or the object in
+            the cache has another uid than the object on the server, which was created anew; it is not changed.
         InvalidError: The server rejected the object, for example because a changed field is immutable.
         TypeError: The object's kind is not the kind of the API.
         ValueError: The object has no name, or is not in the owner's namespace.
@@ -134,15 +136,17 @@ async def create_or_update(
     if not wanted.name:
         raise ValueError(f"the wanted {wanted.kind} has no name")
     wanted = _in_namespace(wanted, api, owner)
+    uid = wanted.uid
     if lister is not None:
         try:
             known = lister.get(wanted)
+            uid = uid or ("" if known is None else known.uid)
             if known is not None and newer_field(known):  # JSON made of it would omit the field
                 known = await _read(api, wanted)
-            return await _write(api, wanted, owner, known)
+            return await _write(api, wanted, owner, known, uid)
         except (ConflictError, NotFoundError):
             pass  # the cache is behind
-    return await _write(api, wanted, owner, await _read(api, wanted))
+    return await _write(api, wanted, owner, await _read(api, wanted), uid)
 
 
 async def apply_owned(
@@ -211,7 +215,7 @@ async def _read(api: Api[T], wanted: T) -> T | None:
         return None
 
 
-async def _write(api: Api[T], wanted: T, owner: KubernetesObject | None, now: T | None) -> Written[T]:
+async def _write(api: Api[T], wanted: T, owner: KubernetesObject | None, now: T | None, uid: str) -> Written[T]:
     if now is None:
         made = wanted if owner is None else set_controller_reference(wanted, owner)
         if b"null" in encode(made):  # a server may store an empty string instead
@@ -223,7 +227,8 @@ async def _write(api: Api[T], wanted: T, owner: KubernetesObject | None, now: T 
     # Quantities are converted to amounts only if there is a difference, because this is slow.
     if not changes or not _changes_of(with_amounts(api.kind, have), with_amounts(api.kind, want)):
         return Written(now, "unchanged")
-    changes.setdefault("metadata", {})["resourceVersion"] = now.resource_version
+    check_same(wanted, uid, now)
+    changes.setdefault("metadata", {}).update(uid=now.uid, resourceVersion=now.resource_version)
     written = await api.patch(now, changes)
     return Written(written, "unchanged" if written.resource_version == now.resource_version else "updated")
 

@@ -28,25 +28,13 @@ def request_for_object(obj: KubernetesObject) -> tuple[Request, ...]:
     return (Request.of(obj),)
 
 
-def request_for_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Return an enqueue function that requests the controlling owner of an object.
+def request_for_owner(kind: type[KubernetesObject], *, only_controller: bool = True) -> Enqueue[KubernetesObject]:
+    """Return an enqueue function that requests the owner of an object.
 
     Args:
         kind: The class of the owner.  The group and kind of an owner reference must match, but its version may differ.
+        only_controller: Whether to request only the controlling owner, and not all owners of this kind.
     """
-    return _owners(kind, only_controller=True)
-
-
-def request_for_any_owner(kind: type[KubernetesObject]) -> Enqueue[KubernetesObject]:
-    """Return an enqueue function that requests all owners of this kind.
-
-    Args:
-        kind: The class of the owners.  The group and kind of an owner reference must match, but its version may differ.
-    """
-    return _owners(kind, only_controller=False)
-
-
-def _owners(kind: type[KubernetesObject], *, only_controller: bool) -> Enqueue[KubernetesObject]:
     info = resource_of(kind)
 
     def owners(obj: KubernetesObject) -> tuple[Request, ...]:

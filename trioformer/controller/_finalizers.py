@@ -10,19 +10,17 @@ Source: controller-runtime ``pkg/controller/controllerutil`` (``AddFinalizer``, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import trio
 
 from ..client import Api, Client
-from ..errors import ConflictError, NotFoundError
+from ..client._internal import ReplacedError, read_same, write_same
+from ..errors import NotFoundError
 from ..models import KubernetesObject
 from ._create_or_update import api_of
 
 T = TypeVar("T", bound=KubernetesObject)
-
-_TRIES: Final = 4
-"""The largest number of attempts.  After a conflict, the object is read from the server."""
 
 
 async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
@@ -49,7 +47,7 @@ async def ensure_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T:
     Cancellation: the server may have added the finalizer.  A later call then finds the finalizer.
     """
     if not obj.resource_version:
-        obj = await _read(api_of(api, obj), obj)
+        obj = await read_same(api_of(api, obj), obj)
     if finalizer in obj.metadata.finalizers:
         await trio.lowlevel.checkpoint()
         return obj
@@ -81,12 +79,12 @@ async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | No
     """
     try:
         if not obj.resource_version:
-            obj = await _read(api_of(api, obj), obj)
+            obj = await read_same(api_of(api, obj), obj)
         if finalizer not in obj.metadata.finalizers:
             await trio.lowlevel.checkpoint()
             return obj
         return await _change(api_of(api, obj), obj, lambda old: [each for each in old if each != finalizer])
-    except _ReplacedError:
+    except ReplacedError:
         return None
     except NotFoundError as error:
         if error.is_unexpected_server_error:  # a proxy's page
@@ -94,34 +92,15 @@ async def drop_finalizer(api: Api[T] | Client, obj: T, finalizer: str) -> T | No
         return None
 
 
-class _ReplacedError(ConflictError):
-    """The object was replaced by a new object with the same name."""
-
-
 async def _change(api: Api[T], obj: T, change: Callable[[tuple[str, ...]], list[str]]) -> T:
     """Change the finalizers of an object, and return the object as the server stored it."""
-    now, tries = obj, _TRIES
-    while True:
+
+    async def write(now: T) -> T:
         old = now.metadata.finalizers
         new = change(old)
         if new == list(old):
             return now
-        tries -= 1
         metadata = {"finalizers": new or None, "resourceVersion": now.resource_version}
-        try:
-            return await api.patch(now, {"metadata": metadata})
-        except ConflictError:
-            if not tries:
-                raise
-        now = await _read(api, obj)
+        return await api.patch(now, {"metadata": metadata})
 
-
-async def _read(api: Api[T], obj: T) -> T:
-    now = await api.get(obj)
-    if obj.uid and now.uid != obj.uid:
-        raise _ReplacedError(
-            f"{obj!r} with uid {obj.uid} no longer exists; the current object has uid {now.uid}",
-            code=409,
-            reason="Conflict",
-        )
-    return now
+    return await write_same(api, obj, write)

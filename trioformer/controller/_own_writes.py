@@ -31,7 +31,8 @@ import attrs
 import trio
 
 from .._retry import is_permanent
-from .._text import one_line
+from .._text import one_line, suppressed_lines
+from .._util import LogLimit
 from ..client._internal import WrittenObject
 from ..errors import StatusError
 from ..models import ResourceInfo
@@ -44,9 +45,9 @@ logger = logging.getLogger("trioformer.controller")
 PATIENCE: Final = 300.0
 """The longest time that a request waits for a cache, in seconds."""
 
-_MOST_UNCLEAR: Final = 10_000
-"""The largest number of requests whose writes without a response are remembered.  Some requests are never added again,
-so their entries would stay forever."""
+_LONGEST_UNCLEAR: Final = 600.0
+"""How long a write without a response is remembered, in seconds.  Some requests are never added again, so their entries
+would stay forever."""
 _FIRST_ERROR: Final = 300
 _NEVER_READ: Final = frozenset({"events", "leases"})
 
@@ -64,19 +65,27 @@ class _Unseen:
 @final
 @attrs.define(eq=False)
 class OwnWrites(Generic[K]):
-    """The unseen writes of one run of a controller, by request."""
+    """The unseen writes of a controller, by request.  Those of a run that has ended delay the calls of the next one."""
 
     _name: str
-    _queue: RateLimitingQueue[K]
     _skips: Counter[tuple[str, str]]
     """The number of early requests, by the group and the resource of the first unseen write."""
+    _stale: Counter[tuple[str, str]]
+    """The number of requests that were reconciled after five minutes nevertheless, in the same way."""
     _journal: Journal[K] | None
+    _queue: RateLimitingQueue[K] = attrs.field(init=False)
+    """The queue of the last run."""
     _unseen: dict[K, dict[_Unseen, None]] = attrs.field(factory=dict, init=False)
     _unclear: dict[K, dict[tuple[str, str], WrittenObject]] = attrs.field(factory=dict, init=False)
     """The writes whose outcome is not known, by their paths and names."""
     _parked: dict[K, float] = attrs.field(factory=dict, init=False)
     """When each request was parked, oldest first."""
     _woken: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+    def begin_run(self, queue: RateLimitingQueue[K]) -> None:
+        """Use the queue of a new run."""
+        self._queue = queue
+        self._parked.clear()
 
     def record(self, request: K, written: WrittenObject) -> None:
         """Record a write of a call to ``reconcile``."""
@@ -85,27 +94,24 @@ class OwnWrites(Generic[K]):
             return
         if not written.is_clear:
             self._unclear.setdefault(request, {})[write.path, written.name] = written
-            if len(self._unclear) > _MOST_UNCLEAR:
-                del self._unclear[next(iter(self._unclear))]
+            oldest, others = next(iter(self._unclear.items()))
+            if next(iter(others.values())).write.at < write.at - _LONGEST_UNCLEAR:
+                del self._unclear[oldest]
         elif (write.code or 0) < _FIRST_ERROR:
             self._wait(request, written, "0" if written.removes else write.resource_version)
 
     def _wait(self, request: K, written: WrittenObject, version: str) -> None:
-        if not (version.isascii() and version.isdecimal()):
-            return
         unseen = _Unseen(written.resource)
         shown = partial(self._shown, request, unseen)
         for cache in written.caches:
-            unseen.caches += cache.call_when_shown(written, int(version), shown)
+            unseen.caches += cache.call_when_shown(written, version, shown)
         if unseen.caches:
             self._unseen.setdefault(request, {})[unseen] = None
 
     def _shown(self, request: K, unseen: _Unseen, is_cached: bool) -> None:
-        if not is_cached:
-            # It was removed before the cache has shown it, so no event adds the request.
-            self._queue.add(request)
-            if self._journal is not None:
-                self._journal.add(request, "gone")
+        # If it was removed before the cache has shown it, no event adds the request.
+        if not is_cached and self._queue.add(request) and self._journal is not None:
+            self._journal.add(request, "gone")
         unseen.caches -= 1
         if unseen.caches or (found := self._unseen.get(request)) is None:
             return
@@ -150,15 +156,26 @@ class OwnWrites(Generic[K]):
 
     async def run(self) -> None:
         """End the wait of requests whose caches do not show their writes for five minutes."""
+        limit = LogLimit(60.0, lines=5)
         while True:
             if not self._parked:
                 self._woken = trio.Event()
                 await self._woken.wait()
                 continue
-            await trio.sleep_until(next(iter(self._parked.values())) + PATIENCE)
-            now = trio.current_time()
-            for request in [each for each, since in self._parked.items() if since + PATIENCE <= now]:
-                text = "controller %s: the caches do not show the writes of %s after %g s, reconciling nevertheless: %s"
-                kinds = ", ".join(sorted({str(one.resource) for one in self._unseen[request]}))
-                logger.warning(text, self._name, one_line(str(request)), PATIENCE, kinds)
-                self._forget(request)
+            request, since = next(iter(self._parked.items()))
+            if since + PATIENCE > trio.current_time():
+                await trio.sleep_until(since + PATIENCE)
+                continue  # the caches may have shown its writes
+            resources = sorted({str(one.resource) for one in self._unseen[request]})
+            first = next(iter(self._unseen[request])).resource
+            self._stale[first.group, first.plural] += 1
+            if count := limit.count(None):
+                logger.warning(
+                    "controller %s: the caches do not show the writes of %s after %g s, reconciling anyway: %s%s",
+                    self._name,
+                    one_line(str(request)),
+                    PATIENCE,
+                    ", ".join(resources),
+                    suppressed_lines(count - 1),
+                )
+            self._forget(request)

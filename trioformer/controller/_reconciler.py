@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, cast, final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar, cast, final
 
 import attrs
 import trio
 
 from .._surroundings import new_uuid
-from .._text import describe_error, one_line
-from .._util import enclosing_tasks
+from .._text import describe_error, error_names, one_line, suppressed_lines
+from .._util import LogLimit, enclosing_tasks
 from ..client._internal import WrittenObject
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
@@ -21,8 +21,10 @@ from ._delays import RetryDelays
 from ._journal import Journal, JournalRecord
 from ._options import ControllerOptions
 from ._own_writes import OwnWrites
+from ._parking import Pace, Pauses
 from ._request import K
 from ._results import (
+    NextStep,
     Reconcile,
     ReconcileDeadlineError,
     ReconcileResult,
@@ -32,6 +34,8 @@ from ._results import (
     without_cancelled,
 )
 from ._statistics import ControllerObserver, Counters
+
+T = TypeVar("T")
 
 logger = logging.getLogger("trioformer.controller")
 
@@ -46,6 +50,9 @@ class Failures(NamedTuple):
 
 
 NO_FAILURES: Final = Failures(0, 0)
+
+FAILURE_LOG_PERIOD: Final = 60.0
+"""The shortest time between two log lines for the same class of error and the same next step, in seconds."""
 
 
 @final
@@ -66,6 +73,8 @@ class Reconciler(Generic[K]):
     counters: Counters
     journal: Journal[K] | None
     own_writes: OwnWrites[K] | None
+    pauses: Pauses[K] | None
+    pace: Pace[K] | None
     running: dict[trio.lowlevel.Task, tuple[K, float]] = attrs.field(factory=dict, init=False)
     """The request and the start time of each busy worker."""
     cancelled: list[K] = attrs.field(factory=list, init=False)
@@ -75,6 +84,7 @@ class Reconciler(Generic[K]):
     failures: dict[K, Failures] = attrs.field(factory=dict, init=False)
     """The failures of requests that will be retried.  The failures are counted here because a user's limiter may not
     count them."""
+    _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(FAILURE_LOG_PERIOD), init=False)
 
     async def handle(self, request: K) -> None:
         """Call ``reconcile`` once for a request, and handle its result or its exception."""
@@ -83,18 +93,25 @@ class Reconciler(Generic[K]):
         reconcile_id, journal, own_writes = new_uuid(), self.journal, self.own_writes
         token = current.set(CurrentRequest(controller=self.name, request=request, reconcile_id=reconcile_id))
         try:
-            if own_writes is not None and own_writes.may_be_early(request):
-                try:
-                    if await own_writes.is_early(request):
-                        return
-                except Exception as unread:  # noqa: BLE001  # as from reconcile
-                    await self._handle_failure(request, unread)
+            entry: JournalRecord[K] | None = None
+            error: Exception | None = None
+            try:
+                may_be_early = own_writes is not None and own_writes.may_be_early(request)
+                may_wait = may_be_early or self.pauses is not None or self.pace is not None
+                if may_wait and await self._call(self._is_parked, request):
                     return
-            entry = None if journal is None else journal.begin(request, reconcile_id)
-            requeue, error = await self._call_observed(request, reconcile_id, entry)
+            except BaseException as raised:  # from on_paused, as from reconcile
+                if (error := self._failure_in(raised, request)) is None:
+                    raise
+                if (requeue := requeue_in(error)) is not None:
+                    error = None
+            else:
+                if journal is not None:
+                    entry = journal.begin(request, reconcile_id)
+                requeue, error = await self._call_observed(request, reconcile_id, entry)
             if error is not None:
                 await self._handle_failure(request, error)
-                if journal is not None and request in self.failures:
+                if journal is not None and entry is not None and request in self.failures:
                     journal.add(request, "retry", reconcile_id)
                 return
             if self.failures.pop(request, None) is not None:
@@ -102,12 +119,21 @@ class Reconciler(Generic[K]):
             self.counters.succeeded += 1
             if requeue is not None:
                 self.counters.requeued += 1
-                self.queue.add_after(request, requeue.after)
-                if journal is not None:
+                is_added = self.queue.add_after(request, requeue.after, priority=requeue.priority)
+                if is_added and journal is not None and entry is not None:
                     journal.add(request, "requeue", reconcile_id)
         finally:
+            error = None  # no reference cycle of the error and this frame
             current.reset(token)
             del self.running[task]
+
+    async def _is_parked(self, request: K) -> bool:
+        """Park a request and return True if its call must not begin yet."""
+        if self.own_writes is not None and await self.own_writes.is_early(request):
+            return True
+        if self.pauses is not None and await self.pauses.is_paused(request):
+            return True
+        return self.pace is not None and self.pace.is_early(request)  # last, because otherwise the call begins
 
     async def _call_observed(
         self, request: K, reconcile_id: str, entry: JournalRecord[K] | None
@@ -122,7 +148,8 @@ class Reconciler(Generic[K]):
         raised: Exception | None = None
         try:
             try:
-                requeue = await self._call(request)
+                requeue = await self._call(self.reconcile, request)
+                _check_result(requeue)
                 result = "success" if requeue is None else "requeue_after"
             except BaseException as error:  # the documented boundary to a user's reconcile
                 failure = raised = self._failure_in(error, request)
@@ -166,37 +193,35 @@ class Reconciler(Generic[K]):
             error.add_note(f"in controller {self.name}, on {request}")
         return None
 
-    async def _call(self, request: K) -> RequeueAfter | None:
+    async def _call(self, function: Callable[[K], Awaitable[T]], request: K) -> T:
         deadline = self.options.reconcile_deadline
         with trio.move_on_after(deadline) as scope:
-            reconciling = self.reconcile(request)
+            reconciling = function(request)
             if not hasattr(reconciling, "__await__"):  # the error of await does not name the function
                 raise TypeError("reconcile must be an async function")
-            result = await reconciling
-            _check_result(result)
-            return result
+            return await reconciling
         over = trio.current_time() - scope.deadline
         ended = f", and ended {over:.1f} s later" if over >= 1 else ""
         raise ReconcileDeadlineError(f"the reconcile was cancelled at its deadline, after {deadline:g} s{ended}")
 
     async def _handle_failure(self, request: K, error: Exception) -> None:
-        """Log the error of a request, and decide whether the request is retried."""
+        """Decide whether a request is retried after an error, log the error, and call ``on_error``."""
         counters, before, failure = self.counters, self.failures.pop(request, NO_FAILURES), self.delays.classify(error)
         count, counted = before.in_a_row + 1, before.counted + failure.counts
-        max_retries, on_dropped = self.options.max_retries, self.options.on_dropped
+        max_retries, on_error = self.options.max_retries, self.options.on_error
         counters.failed += 1
         counters.timed_out += isinstance(error, ReconcileDeadlineError)
-        is_dropped = False
+        step: NextStep = "dropped"
         if is_terminal(error):
             counters.terminal += 1
-            then = "not retrying (terminal error)"
+            step, then = "terminal", "not retrying (terminal error)"
         elif trio.current_effective_deadline() == -math.inf:
             then = "not retrying (the controller is cancelled)"
         elif max_retries is not None and failure.counts and counted > max_retries:
             counters.dropped += 1
-            is_dropped = True
             then = f"giving up (failure {count} in a row)"
         elif self.delays.add(request, failure):
+            step = "retry"
             self.failures[request] = Failures(count, counted)
             due = self.queue.due_time(request)
             wait = 0.0 if due is None else due - trio.current_time()
@@ -205,23 +230,40 @@ class Reconciler(Generic[K]):
             then = "not retrying (the controller is stopping)"
         if request not in self.failures:
             self.delays.forget(request)
-        # The library's errors need no traceback; one for each object in an outage would flood the log.
-        trace = None if isinstance(error, TrioformerError) else error
-        logger.error(
-            "controller %s: reconcile of %s failed, %s: %s",
+        self._log("reconcile", request, error, step, then)
+        if on_error is not None:
+            try:
+                await on_error(request, error, step)
+            except BaseException as raised:  # the documented boundary to a user's function
+                rest = without_cancelled(raised)
+                if not isinstance(rest, Exception):
+                    raise
+                self._log("on_error", request, rest, "ignored", "ignoring the exception")
+                del rest  # no reference cycle of the exception and this frame
+
+    def _log(self, what: str, request: K, error: Exception, step: str, then: str) -> None:
+        """Log a failure, or log it at level DEBUG and count it for the next line of its kind."""
+        name = one_line(str(request))
+        count = self._log_limit.count((what, step, error_names(error)), name)
+        logger.log(
+            logging.ERROR if count else logging.DEBUG,
+            "controller %s: %s of %s failed, %s: %s%s",
             self.name,
-            one_line(str(request)),
+            what,
+            name,
             then,
             describe_error(error),
-            exc_info=trace,
+            suppressed_lines(count - 1),
+            # The library's errors need no traceback, because they describe the failure.
+            exc_info=None if isinstance(error, TrioformerError) else error,
             extra=log_fields(),
         )
-        if is_dropped and on_dropped is not None:
-            try:
-                await on_dropped(request, error)
-            except Exception as raised:
-                raised.add_note(f"in on_dropped of controller {self.name}, on {request}")
-                raise
+
+    def log_rest(self) -> None:
+        """Log the failures that were only counted."""
+        for (what, step, names), count, name in self._log_limit.sum_up():
+            text = "controller %s: %s of %s failed with %s, %s%s"
+            logger.error(text, self.name, what, name, names, step, suppressed_lines(count))
 
     def observe_write(self, written: WrittenObject) -> None:
         """Record a write of a call to ``reconcile``.  Writes of tasks that it has left behind belong to no request."""

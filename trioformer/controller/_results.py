@@ -31,6 +31,8 @@ class RequeueAfter:
     after: float = attrs.field(validator=_check_delay)
     """The delay in seconds.  With 0, the request is processed as soon as a worker is free.  An event may add the
     request earlier."""
+    priority: int | None = attrs.field(default=None, kw_only=True)
+    """The priority of the request.  The default, None, keeps the priority of this call."""
 
 
 Reconcile: TypeAlias = Callable[[K], Awaitable[RequeueAfter | None]]
@@ -39,6 +41,9 @@ Reconcile: TypeAlias = Callable[[K], Awaitable[RequeueAfter | None]]
 ReconcileResult: TypeAlias = Literal["success", "requeue_after", "error", "cancelled"]
 """The result of a call to ``reconcile``.  The first three values are labels of controller-runtime's
 ``reconcile_total``."""
+
+NextStep: TypeAlias = Literal["retry", "dropped", "terminal"]
+"""What happens to a request after a failure; the last two mean that only an event adds the request again."""
 
 
 class TerminalError(Exception):

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, final
 
 import attrs
+import trio
 
 from .._suggestions import describe
-from ..cache import (
-    Added,
-    Deleted,
-    HandlerRegistration,
-    Notification,
-    ResourceEventHandler,
-    SharedInformer,
-    Updated,
-)
+from .._surroundings import new_generator
+from .._util import Slices
+from ..cache import Added, Deleted, HandlerRegistration, Notification, ResourceEventHandler, SharedInformer, Updated
 from ..cache._internal import add_paused_handler
 from ..errors import DecodeError, QuarantinedError
 from ..models import KubernetesObject, key_of
 from ..workqueue import RateLimitingQueue
+from ._enqueue import request_for_object
 from ._journal import Journal
+from ._parking import Pauses
 from ._predicates import Predicate
 from ._request import K
 
@@ -47,6 +44,12 @@ class WatchedSource(Generic[T, K]):
     informer: SharedInformer[T]
     enqueue: Callable[[T], Iterable[K]]
     predicates: Sequence[Predicate[T]]
+    priority: int = 0
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether the requests are for the objects of the informer themselves."""
+        return self.enqueue is request_for_object
 
 
 class SourcesPhase(enum.Enum):
@@ -78,12 +81,14 @@ class EventSources(Generic[K]):
         on_failure: A function that is called with the first exception from a predicate, an enqueue function or a queue
             observer.
         journal: The journal that records the events, if any.
+        pauses: The paused objects, if an annotation pauses objects.
     """
 
     name: str
     queue: RateLimitingQueue[K]
     on_failure: Callable[[Exception], None]
     journal: Journal[K] | None
+    pauses: Pauses[K] | None = None
     phase: SourcesPhase = attrs.field(default=SourcesPhase.PAUSED, init=False)
     handlers: list[tuple[WatchedSource[Any, K], HandlerRegistration[Any]]] = attrs.field(factory=list, init=False)
     """The watched informers and their handlers."""
@@ -105,6 +110,8 @@ class EventSources(Generic[K]):
             watch.informer, EnqueueingHandler(self, watch), name=self.name, buffer_size=BUFFER_SIZE
         )
         self.handlers.append((watch, registration))
+        if self.pauses is not None and watch.is_primary:
+            self.pauses.informers.append(watch.informer)
         if self.phase is SourcesPhase.STARTED:
             start()
         else:
@@ -117,6 +124,19 @@ class EventSources(Generic[K]):
             for start in self._paused:
                 start()
             self._paused.clear()
+
+    async def resync(self, period: float) -> None:
+        """Add the requests for all objects after each period, with a low priority."""
+        generator, slices = new_generator(), Slices()
+        while True:
+            await trio.sleep(period * generator.uniform(0.9, 1.1))  # controllers that start together drift apart
+            for watch in [watch for watch, handler in self.handlers if watch.is_primary and handler.has_synced]:
+                for obj in watch.informer.lister:
+                    if slices.is_over():
+                        await slices.checkpoint()
+                    for request in watch.enqueue(obj):
+                        if self.queue.add(request, priority=LOW_PRIORITY) and self.journal is not None:
+                            self.journal.add_event(request, Updated(obj, obj), watch.enqueue, ())
 
     def close(self) -> None:
         """Remove the handlers; they do not call functions of the controller afterwards."""
@@ -142,23 +162,21 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
 
     async def on_add(self, obj: T, /, *, is_initial: bool) -> None:
         """Add the requests for a new object, with a low priority if it is an initial object."""
-        self._handle(Added(obj, is_initial), (obj,), LOW_PRIORITY if is_initial else 0)
+        self._handle(Added(obj, is_initial), (obj,), is_low=is_initial)
 
     async def on_update(self, old: T, new: T, /) -> None:
         """Add the requests for the old and the new state, with a low priority for a resync."""
-        if old is new:
-            self._handle(Updated(old, new), (new,), LOW_PRIORITY)
-        else:
-            self._handle(Updated(old, new), (old, new), 0)
+        self._handle(Updated(old, new), (new,) if old is new else (old, new), is_low=old is new)
 
     async def on_delete(self, obj: T, /, *, is_stale: bool) -> None:
         """Add the requests for a deleted object."""
-        self._handle(Deleted(obj, is_stale), (obj,), 0)
+        self._handle(Deleted(obj, is_stale), (obj,))
 
-    def _handle(self, event: Notification[T], states: Sequence[T], priority: int) -> None:
-        sources, watch = self.sources, self.watch
-        if not sources.is_open:
+    def _handle(self, event: Notification[T], states: Sequence[T], *, is_low: bool = False) -> None:
+        sources, watch, seen, change = self.sources, self.watch, states, None
+        if sources.phase is SourcesPhase.CLOSED:
             return
+        priority = min(LOW_PRIORITY, watch.priority) if is_low else watch.priority
         undecodable: list[DecodeError | QuarantinedError] = []
         try:
             for predicate in watch.predicates:
@@ -168,6 +186,13 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
                         break
                 except (DecodeError, QuarantinedError) as error:
                     undecodable.append(error)  # accept the event, so that no request is lost
+            if (pauses := sources.pauses) is not None and watch.is_primary:
+                try:
+                    change = pauses.change_in(event, seen, *watch.enqueue(seen[-1]))
+                except (DecodeError, QuarantinedError) as error:
+                    undecodable.append(error)
+                if change is not None:
+                    states = seen
             # Collect all requests before adding the first, so that an error adds none.
             requests: dict[K, None] = {}
             for state in states:
@@ -186,6 +211,8 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
                 sources.queue.add(request, priority=priority)
                 if sources.journal is not None:
                     sources.journal.add_event(request, event, watch.enqueue, watch.predicates)
+                if pauses is not None and change == "ends":
+                    pauses.end(request)
         except Exception as error:  # noqa: BLE001  # the documented boundary to a user's functions
             what = f"{type(event).__name__} {states[-1].kind} {key_of(states[-1])}"
             error.add_note(f"in controller {sources.name}, on {what}")

@@ -46,8 +46,13 @@ class ControllerStatistics:
     stale_sync_skips: Mapping[tuple[str, str], int]
     """How often a request was put aside because a cache did not show its writes yet, by the group and the resource of
     the cache."""
+    stale_syncs: Mapping[tuple[str, str], int]
+    """How often a request was reconciled after five minutes although a cache did not show its writes, by the group and
+    the resource of the cache."""
     failing: int
     """The number of failed requests that will be retried."""
+    paused: int
+    """The number of requests that wait because their objects are paused."""
     queue: QueueStatistics | None
     """The statistics of the queue, or None if the controller is not running."""
     handlers: tuple[HandlerStatistics, ...]
@@ -108,3 +113,4 @@ class Counters:
     terminal: int = 0
     dropped: int = 0
     stale_sync_skips: Counter[tuple[str, str]] = attrs.field(factory=Counter)
+    stale_syncs: Counter[tuple[str, str]] = attrs.field(factory=Counter)

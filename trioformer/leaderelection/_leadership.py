@@ -13,7 +13,7 @@ import trio
 
 from .._surroundings import boot_time, machine_time, new_generator, wall_time
 from .._util import NoPublicConstructor
-from ..models import EMPTY_MAP
+from ..models._internal import EMPTY_MAP
 
 JITTER: Final = 1.2
 """After a failure, a candidate waits for 1 to ``1 + JITTER`` retry periods, as with client-go's ``JitterFactor``."""

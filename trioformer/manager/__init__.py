@@ -9,7 +9,7 @@ extra ``trioformer[manager]``.
 
 - ``_run_controllers.py``: :func:`run_controllers`
 - ``_initializers.py``: :class:`ManagerContext`, :class:`LeaderElection`
-- ``_enabled.py``: :func:`enabled_controllers`
+- ``_enabled.py``: the selection of controllers by a list such as ``"*,-foo"``
 - ``_follow_file.py``: :func:`follow_file`, :class:`FollowedFile`
 - ``_run.py``: one run of the manager, with its order and its health checks
 - ``_managed.py``: one controller of a run, and its phase
@@ -20,7 +20,6 @@ extra ``trioformer[manager]``.
 
 from __future__ import annotations
 
-from ._enabled import enabled_controllers as enabled_controllers
 from ._follow_file import FollowedFile as FollowedFile
 from ._follow_file import follow_file as follow_file
 from ._http_options import HTTPOptions as HTTPOptions
@@ -33,7 +32,6 @@ __all__ = [
     "HTTPOptions",
     "LeaderElection",
     "ManagerContext",
-    "enabled_controllers",
     "follow_file",
     "run_controllers",
 ]

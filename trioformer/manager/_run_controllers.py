@@ -17,7 +17,7 @@ from ..client._internal import open_separate_client
 from ..leaderelection import LeaderElector
 from ._enabled import check_controller_name, check_known, enabled_controllers
 from ._health import HealthCheck, logger
-from ._http import Endpoints, listen, serve, tls_context, warn_of_readable_tokens
+from ._http import Endpoints, listen, serve, tls_contexts, warn_of_readable_tokens
 from ._http_options import HTTPOptions
 from ._initializers import ControllerInitializer, LeaderElection, ManagerContext
 from ._managed import ManagedController
@@ -72,7 +72,9 @@ async def run_controllers(
         client: The client that all controllers share.  The client must stay open until this function returns.
         initializers: A mapping of controller names to functions that create the controllers.  The controllers start in
             the order of the mapping.
-        enabled: A list of the controllers to run, such as ``"*,-foo"``; see :func:`enabled_controllers`.
+        enabled: A list of the controllers to run, such as ``"*,-foo"``.  ``foo`` enables the controller ``foo``, and
+            ``-foo`` disables it; the first of these items decides.  ``*`` enables all other controllers, except those
+            in ``disabled_by_default``.
         disabled_by_default: The names of controllers that ``*`` does not enable.
         always: The names of controllers that run on each replica, not only on the leader, for example because they
             serve requests from the caches.
@@ -165,7 +167,7 @@ async def run_controllers(
             await run.run()
         else:
             options = http if isinstance(http, HTTPOptions) else HTTPOptions(http)
-            tls = tls_context(options)
+            tls = tls_contexts(options)
             listener = await listen(options.bind)
             endpoints = Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics, options, run.journals)
             async with open_serving_nursery() as nursery:

@@ -27,7 +27,8 @@ class QueueStatistics:
     delayed: int
     """The number of delayed keys."""
     parked: int
-    """The number of keys that a controller has put aside until its caches show its own writes."""
+    """The number of keys that a controller has put aside, because its caches do not show its own writes yet, or because
+    of ``paused_by`` or ``min_interval``."""
     processing: int
     """The number of keys in progress."""
     adds: int

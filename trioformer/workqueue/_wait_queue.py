@@ -38,6 +38,8 @@ class WaitQueue(Generic[K]):
     _delayed: DelayedKeys[K]
     waiters: OrderedDict[Waiter[K], None] = attrs.field(factory=OrderedDict, init=False)
     """The waiting workers, beginning with the one that has waited longest."""
+    given: set[K] = attrs.field(factory=set, init=False)
+    """The keys that were given to workers which have not run since then."""
 
     def update_deadline(self) -> None:
         """Set the deadline of the first worker to the time when the next delayed key is due."""
@@ -48,6 +50,7 @@ class WaitQueue(Generic[K]):
         """Give a key to the first worker, and wake the worker."""
         waiter, _ = self.waiters.popitem(last=False)
         waiter.key, waiter.has_key = key, True
+        self.given.add(key)
         trio.lowlevel.reschedule(waiter.task)
 
     def wake_all(self) -> None:
@@ -75,6 +78,8 @@ class WaitQueue(Generic[K]):
         except BaseException:
             self.update_deadline()  # the first waiter has changed
             raise
+        if waiter.has_key:
+            self.given.remove(waiter.key)
         # If the deadline has passed, set the next waiter's deadline only when the caller has taken the due keys.
         # Otherwise the deadlines of all waiters would pass immediately.
         return waiter

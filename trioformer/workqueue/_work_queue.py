@@ -11,7 +11,7 @@ Unlike client-go's queue, which uses goroutines, this queue has no tasks:
   receives a key or is cancelled, the next worker takes over.  If no worker waits, there is no timer.  In this case,
   each operation on the queue begins by making all due keys pending, in the order of their due times.
 - Waiting workers: a key that is added while workers wait is given to the first worker immediately.  If this worker is
-  cancelled at the same time, it still receives the key, and puts it back.
+  cancelled at the same time, it still receives the key, and puts it back.  An addition before it runs changes nothing.
 
 No change of the state contains a checkpoint, so no locks are necessary.
 """
@@ -128,8 +128,7 @@ class WorkQueue(Generic[K]):
 
         If the key is already pending, the higher of the two priorities applies.  If the new priority is higher, the
         key is placed after all other keys with this priority. If the key is delayed, it becomes ready immediately. If
-        the
-        key is in progress, it is processed again when its worker is done.
+        the key is in progress, it is processed again when its worker is done.
 
         Args:
             key: The key, which may be any hashable value.
@@ -216,14 +215,18 @@ class WorkQueue(Generic[K]):
         self._parked[key] = max(priority, self._pending.pop(key, priority))
 
     def unpark(self, key: K) -> None:
-        """Add a parked key again, with its priority."""
-        if (priority := self._parked.pop(key, None)) is not None:
+        """Add a parked key again, with its priority.  After a shutdown, the key stays parked."""
+        if not self._is_shut_down and (priority := self._parked.pop(key, None)) is not None:
             self.add(key, priority=priority)
 
     def _make_pending(self, key: K, priority: int, since: float | None = None) -> None:
         """Make a key pending, and also ready unless it is in progress. The caller must then call :meth:`_hand_out`."""
         if self._parked and key in self._parked:
             self._parked[key] = max(priority, self._parked[key])
+            return
+        if key in self._workers.given:
+            began, taken = self._processing[key]
+            self._processing[key] = (began, max(priority, taken))
             return
         old = self._pending.get(key)
         if old is not None:
@@ -473,7 +476,7 @@ class WorkQueue(Generic[K]):
         return Remaining(
             processing=tuple(self._processing),
             ready=tuple(self._ready),
-            delayed=(*self._delayed, *self._parked),
+            delayed=tuple(dict.fromkeys((*self._delayed, *self._parked))),
             unfinished=tuple(self._unfinished),
         )
 
