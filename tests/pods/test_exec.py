@@ -11,7 +11,8 @@ from trio.testing import MockClock
 from trioformer.client import Api
 from trioformer.errors import CommandFailedError, LimitExceededError
 from trioformer.models.core_v1 import Pod
-from trioformer.pods import CompletedCommand, run_in_pod
+from trioformer.pods import run_in_pod
+from trioformer.pods._exec import CompletedCommand
 from trioformer.testing import ScriptedPod, ScriptedProcess
 
 

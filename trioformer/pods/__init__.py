@@ -1,4 +1,4 @@
-"""Read logs, execute commands, forward ports and copy files in pods.
+"""Read logs, execute commands, forward ports and copy files in pods, and evict pods.
 
 Every function takes an :class:`~trioformer.client.Api`, usually the API of pods.
 
@@ -16,6 +16,7 @@ Every function takes an :class:`~trioformer.client.Api`, usually the API of pods
 - ``_port_streams.py``: one connection to a port
 - ``_port_targets.py``: chooses the pod for a port
 - ``_copy/``: the functions :func:`copy_to_pod` and :func:`copy_from_pod`
+- ``_evict.py``: the function :func:`evict_pods`
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .._util import names_on_demand as _names_on_demand
 if TYPE_CHECKING:
     from ._copy import copy_from_pod as copy_from_pod
     from ._copy import copy_to_pod as copy_to_pod
-    from ._exec import CompletedCommand as CompletedCommand
+    from ._evict import evict_pods as evict_pods
     from ._exec import attach_to_pod as attach_to_pod
     from ._exec import exec_in_pod as exec_in_pod
     from ._exec import run_in_pod as run_in_pod
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from ._terminal import interact as interact
 
 _PLACES: Final = {
-    "CompletedCommand": "_exec",
     "LogLine": "_log_lines",
     "PodProcess": "_processes",
     "PortForward": "_port_forward",
@@ -50,6 +50,7 @@ _PLACES: Final = {
     "connect_port": "_ports",
     "copy_from_pod": "_copy",
     "copy_to_pod": "_copy",
+    "evict_pods": "_evict",
     "exec_in_pod": "_exec",
     "follow_logs": "_read_logs",
     "follow_logs_of": "_follow_logs_of",
@@ -60,7 +61,6 @@ _PLACES: Final = {
 }
 
 __all__ = [
-    "CompletedCommand",
     "LogLine",
     "PodProcess",
     "PortForward",
@@ -68,6 +68,7 @@ __all__ = [
     "connect_port",
     "copy_from_pod",
     "copy_to_pod",
+    "evict_pods",
     "exec_in_pod",
     "follow_logs",
     "follow_logs_of",

@@ -206,6 +206,10 @@ async def run_in_pod(
         check: Whether to raise :exc:`CommandFailedError` if the exit code is not 0.
         max_output_bytes: The maximum total size of standard output and standard error, which are kept in memory.
 
+    Returns:
+        The ``command``, the ``exit_code``, the bytes of ``stdout`` and ``stderr``, and ``text``, the standard output
+        as a string.
+
     Raises:
         CommandFailedError: The exit code is not 0, and ``check`` is true.
         LimitExceededError: The output is larger than ``max_output_bytes``.
