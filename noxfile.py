@@ -263,6 +263,7 @@ def lint(session: nox.Session) -> None:
 def typing(session: nox.Session) -> None:
     """Check the types with mypy and pyright, in the documentation as well, and that every public name is typed."""
     _install(session, "typing")
+    session.run("python", "-m", "tests.typing.door_stubs", "--check")
     session.run("mypy")
     session.run("python", "-m", "tests.docs.typed_pages")
     session.run("pyright", env={"PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"})

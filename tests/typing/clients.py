@@ -24,7 +24,6 @@ from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, Service, ServiceAccount
 from trioformer.models.policy_v1 import Eviction
 from trioformer.pods import (
-    CompletedCommand,
     LogLine,
     PodProcess,
     PortForward,
@@ -32,6 +31,7 @@ from trioformer.pods import (
     connect_port,
     copy_from_pod,
     copy_to_pod,
+    evict_pods,
     exec_in_pod,
     follow_logs,
     follow_logs_of,
@@ -42,7 +42,9 @@ from trioformer.pods import (
 )
 from trioformer.transport import (
     Limits,
+    ObservedRequest,
     PluginPolicy,
+    RequestObserver,
     RequestRateLimiter,
     ServerWarning,
     TokenBucketRateLimiter,
@@ -95,6 +97,23 @@ class Gate:
 
     async def wait(self) -> None:
         await trio.sleep(1)
+
+
+class Requests:
+    """An observer of a program."""
+
+    def request_started(self, request: ObservedRequest) -> None:
+        assert_type((request.verb, request.path, request.resource, request.name), tuple[str, str, str, str])
+
+    def request_ended(self, request: ObservedRequest) -> None:
+        assert_type(request.code, int | None)
+        assert_type((request.duration, request.bytes, request.attempt), tuple[float, int, int])
+
+
+async def observers() -> None:
+    observer: RequestObserver = Requests()
+    async with open_client(observer=observer), open_client(observer=Requests()):
+        pass
 
 
 async def options() -> None:
@@ -207,7 +226,6 @@ async def processes(client: Client) -> None:
     async with attach_to_pod(pods, "web-0", container="main") as process:
         assert_type(process, PodProcess)
     done = await run_in_pod(pods, "web-0", ["ls"], input="x", check=False)
-    assert_type(done, CompletedCommand)
     assert_type(done.stdout, bytes)
     assert_type(done.text, str)
 
@@ -233,3 +251,11 @@ async def logs_of_pods(client: Client, factory: SharedInformerFactory) -> None:
         async for line in logs:
             assert_type(line, LogLine)
     follow_logs_of(client.api(Node))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # only pods have logs
+
+
+async def evictions(client: Client) -> None:
+    def show(pod: Pod, reason: str) -> None: ...
+
+    evicted = await evict_pods(client.api(Pod), node="node-1", on_progress=lambda e: show(e.pod, e.reason))
+    assert_type(evicted, tuple[Pod, ...])
+    await evict_pods(client.api(Node), node="node-1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # only pods are evicted

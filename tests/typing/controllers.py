@@ -19,10 +19,10 @@ from trioformer.controller import (
     create_or_update,
     drop_finalizer,
     ensure_finalizer,
+    ensure_paused_condition,
     generation_changed,
     labels_changed,
     labels_match,
-    request_for_any_owner,
     request_for_owner,
     requests_by_index,
     set_controller_reference,
@@ -30,6 +30,7 @@ from trioformer.controller import (
 )
 from trioformer.controller._create_or_update import Written
 from trioformer.controller._expectations import Expected
+from trioformer.controller._results import NextStep
 from trioformer.controller._statistics import ControllerStatistics
 from trioformer.models.apps_v1 import Deployment, ReplicaSet
 from trioformer.models.core_v1 import ConfigMap, Pod
@@ -44,7 +45,8 @@ async def reconcile(request: Request) -> RequeueAfter | None:
 async def reconcile_only(request: Request) -> None: ...
 
 
-async def dropped(request: Request, error: Exception) -> None: ...
+async def report(request: Request, error: Exception, then: NextStep) -> None: ...
+async def report_text(request: Request, error: Exception, then: str) -> None: ...
 
 
 def nodes(pod: Pod) -> Iterable[Request]:
@@ -68,17 +70,23 @@ async def controllers(
     nursery: trio.Nursery,
 ) -> None:
     controller = Controller(
-        "pods", reconcile, workers=4, max_retries=5, on_dropped=dropped, limiter=ItemExponentialFailureRateLimiter()
+        "pods", reconcile, workers=4, max_retries=5, on_error=report, limiter=ItemExponentialFailureRateLimiter()
     )
+    Controller("text", reconcile, on_error=report_text)
     assert_type(controller.options, ControllerOptions)
     assert_type(controller.options.max_retries, int | None)
     controller.options.workers = 2  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]  # frozen
     Controller("only", reconcile_only)
+    Controller("paced", reconcile, paused_by="example.com/paused", on_paused=reconcile_only, min_interval=5)
     Controller("bad", reconcile, worker=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  # misspelt
-    controller.watch(pods)
+    controller.watch(pods, priority=5)
     controller.watch(pods, enqueue=nodes, predicates=[is_move, generation_changed])
     controller.watch(pods, enqueue=request_for_owner(ReplicaSet), predicates=[labels_match("app=web")])
-    controller.watch(pods, enqueue=request_for_any_owner(ReplicaSet), predicates=[lambda event: not is_move(event)])
+    controller.watch(
+        pods,
+        enqueue=request_for_owner(ReplicaSet, only_controller=False),
+        predicates=[lambda event: not is_move(event)],
+    )
     controller.watch(pods, predicates=[labels_changed, is_move])
     controller.watch(pods, predicates=[states_match(lambda pod: pod.spec.node_name == "n1")])
     controller.watch(config_maps, enqueue=requests_by_index(deployments, "config-maps"))
@@ -122,5 +130,6 @@ async def owned(factory: SharedInformerFactory, api: Api[ConfigMap], pod: Pod, w
     assert_type(written, Written[ConfigMap])
     assert_type(written.object, ConfigMap)
     assert_type(await ensure_finalizer(api, wanted, "example.com/a"), ConfigMap)
+    assert_type(await ensure_paused_condition(api, wanted, "example.com/paused"), ConfigMap)
     assert_type(await drop_finalizer(api, wanted, "example.com/a"), ConfigMap | None)
     raise RetryAfter(30, "the certificate is not issued")

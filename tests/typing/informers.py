@@ -19,7 +19,9 @@ from trioformer import (
     SharedInformer,
     SharedInformerFactory,
     Updated,
+    annotation_index,
     field_index,
+    label_index,
     open_client,
 )
 from trioformer.cache._bad_objects import Quarantined, QuarantineReason
@@ -67,9 +69,13 @@ async def factories(client: Client) -> None:
         client,
         namespace=["a", "b"],
         label_selector={"app": "web"},
+        query={"shardSelector": "…"},
         transform=smaller,
         resync_period={Pod: 60, None: 600.0},
     )
+    assert_type(factory.informer(Pod, query={"pretty": "true"}), SharedInformer[Pod])
+    assert_type(factory.informer(Pod, indexers={"app": label_index("app")}), SharedInformer[Pod])
+    assert_type(factory.informer(Pod, indexers={"owner": annotation_index("owner")}), SharedInformer[Pod])
     assert_type(factory.informer(Pod, namespace=None, transform=None), SharedInformer[Pod])
     assert_type(
         factory.informer(Pod, transform=smaller, indexers={"name": lambda pod: [pod.name]}), SharedInformer[Pod]

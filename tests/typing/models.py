@@ -20,7 +20,6 @@ from trioformer.models import (
     Quantity,
     ResourceInfo,
     Unstructured,
-    builtin_kind,
     encode,
     evolve,
     from_dict,
@@ -32,7 +31,7 @@ from trioformer.models import (
     unstructured_kind,
 )
 from trioformer.models._internal import encode_for_server, make_object
-from trioformer.models._kinds import builtin_resources
+from trioformer.models._kinds import builtin_kind, builtin_resources
 from trioformer.models.apiextensions_v1 import JSONSchemaProps
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.conditions import (
