@@ -17,6 +17,10 @@ The packages, in the order in which data flows through them::
     trioformer.pods             logs, commands, ports and files of pods
     trioformer.metrics          Prometheus metrics of all of these
     trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
+    trioformer.aio              clients, caches and controllers for asyncio programs
+    trioformer.sync             clients and caches for threads
+    trioformer.aio              a door for asyncio programs
+    trioformer.sync             a door for threads
     trioformer.cli              the command line tool, python -m trioformer
     trioformer.testing          an API server in your process, and a real control plane for tests
     trioformer.errors           every exception
@@ -47,7 +51,9 @@ if TYPE_CHECKING:
     from .cache import SharedInformerFactory as SharedInformerFactory
     from .cache import Subscription as Subscription
     from .cache import Updated as Updated
+    from .cache import annotation_index as annotation_index
     from .cache import field_index as field_index
+    from .cache import label_index as label_index
     from .client import Api as Api
     from .client import Client as Client
     from .client import ClientOptions as ClientOptions
@@ -82,7 +88,8 @@ if TYPE_CHECKING:
 _NAMES: Final = {
     "cache": (
         "Added Deleted FilteringHandler HandlerRegistration Lister Notification ReflectorOptions "
-        "ResourceEventHandler SharedInformer SharedInformerFactory Subscription Updated field_index"
+        "ResourceEventHandler SharedInformer SharedInformerFactory Subscription Updated annotation_index field_index "
+        "label_index"
     ),
     "client": "Api Client ClientOptions ListOptions ObjectList WatchEvent open_client",
     "errors": (
@@ -95,17 +102,18 @@ _NAMES: Final = {
 }
 _PACKAGES: Final = frozenset(
     [
+        "aio",
         "cache",
         "cli",
         "client",
         "controller",
-        "crds",
         "crds",
         "errors",
         "events",
         "kubeconfig",
         "leaderelection",
         "pods",
+        "sync",
         "manager",
         "manifests",
         "metrics",
@@ -156,8 +164,10 @@ __all__ = [
     "Updated",
     "WatchEvent",
     "__version__",
+    "annotation_index",
     "field_index",
     "has_condition",
+    "label_index",
     "load_config",
     "open_client",
     "resuming_watch",

@@ -10,7 +10,7 @@ import pytest
 from trioformer.crds import PrinterColumn, Rule, ScaleSubresource, Schema, crd_of, custom_resource, resource_part
 from trioformer.crds._definition import crds_of
 from trioformer.errors import SchemaError
-from trioformer.models import EMPTY_MAP, JSON, KubernetesObject, Model, Time, to_dict
+from trioformer.models import JSON, FrozenMap, KubernetesObject, Model, Time, to_dict
 from trioformer.models.apiextensions_v1 import CustomResourceConversion
 from trioformer.models.apps_v1 import Deployment
 
@@ -28,7 +28,7 @@ class ShopSpec(Model):
     host: Annotated[str, Schema(max_length=253)]
     replicas: int = 1
     range: Range | None = None
-    flags: Mapping[str, bool] = EMPTY_MAP
+    flags: Mapping[str, bool] = FrozenMap()
     open: bool | None = None
 
 

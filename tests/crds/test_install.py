@@ -9,7 +9,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from trioformer.client import Client
-from trioformer.crds import crd_of, custom_resource, install_crds, resource_part, wait_until_served
+from trioformer.crds import crd_of, custom_resource, install_crds, resource_part
+from trioformer.crds._install import wait_until_served
 from trioformer.errors import CRDInstallError, NotFoundError, SchemaError
 from trioformer.models import KubernetesObject, Model, ObjectMeta, to_dict
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition

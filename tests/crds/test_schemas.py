@@ -14,8 +14,8 @@ import pytest
 from trioformer.crds import Rule, Schema, crd_of, custom_resource, resource_part
 from trioformer.errors import SchemaError
 from trioformer.models import (
-    EMPTY_MAP,
     JSON,
+    FrozenMap,
     KubernetesObject,
     Model,
     ObjectMeta,
@@ -194,7 +194,7 @@ def test_a_part_of_a_built_in_kind_has_its_types_and_no_defaults() -> None:
         (int, 3, False, 3),
         (str, "", False, ""),
         (tuple[str, ...], ("a",), False, ["a"]),
-        (Mapping[str, str], EMPTY_MAP, False, None),
+        (Mapping[str, str], FrozenMap(), False, None),
         (Color, Color.BLUE, False, "blue"),
         (JSON, 3, False, 3),
         (Part, Part(a=1), False, {"a": 1}),

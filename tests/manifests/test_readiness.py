@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from trioformer.manifests import readiness_of
-from trioformer.models import builtin_kind, from_dict, unstructured_kind
+from trioformer.models import from_dict, unstructured_kind
+from trioformer.models._kinds import builtin_kind
 
 READY, WAITING, FAILED = "ready", "waiting", "failed"
 NOT_OBSERVED = "its controller has not observed the newest generation yet"

@@ -10,7 +10,7 @@ import attr
 import attrs
 import pytest
 
-from trioformer.models import EMPTY_MAP, JSON, FrozenMap, Model, encode, from_dict, from_json, resource_of
+from trioformer.models import JSON, FrozenMap, Model, encode, from_dict, from_json, resource_of
 from trioformer.models.core_v1 import Pod
 
 
@@ -132,7 +132,7 @@ def test_what_a_program_gives_is_frozen_whatever_runs_after_it() -> None:
     @attrs.frozen
     class Base(Model):
         hosts: tuple[str, ...] = ()
-        labels: Mapping[str, str] = EMPTY_MAP
+        labels: Mapping[str, str] = FrozenMap()
 
         def __attrs_post_init__(self) -> None:
             seen.append((self.hosts, type(self.labels)))

@@ -195,14 +195,14 @@ FIELDS: list[tuple[dict[str, Any], str]] = [
     ({**INT_OR_STRING, "pattern": QUANTITY, "default": "1Gi"}, 'field: Quantity = Quantity("1Gi")'),
     ({**INT_OR_STRING, "pattern": "^a"}, 'field: Annotated[int | str | None, Schema(pattern="^a")] = None'),
     ({"x-kubernetes-preserve-unknown-fields": True}, "field: JSON = None"),
-    ({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, "field: Mapping[str, JSON] = EMPTY_MAP"),
+    ({"type": "object", "x-kubernetes-preserve-unknown-fields": True}, "field: Mapping[str, JSON] = FrozenMap()"),
     (
         {"type": "object", "additionalProperties": {"type": "integer"}, "default": {"a": 1}},
         'field: Mapping[str, int] = FrozenMap({"a": 1})',
     ),
     (
         {"type": "object", "additionalProperties": {"type": "integer"}, "default": {}},
-        "field: Annotated[Mapping[str, int], Schema(server_default=True)] = EMPTY_MAP",
+        "field: Annotated[Mapping[str, int], Schema(server_default=True)] = FrozenMap()",
     ),
     (
         {"type": "array", "items": {"type": "array", "items": {"type": "string", "maxLength": 3}}},

@@ -21,10 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trioformer.models
-from trioformer.models import KubernetesObject, Model, Quantity, builtin_kind, encode, evolve, from_json, resource_of
+from trioformer.models import KubernetesObject, Model, Quantity, encode, evolve, from_json, resource_of
 from trioformer.models._generate import Schema
 from trioformer.models._generate._naming import EMPTY, LEAVES, class_of, module_of
-from trioformer.models._kinds import builtin_resources
+from trioformer.models._kinds import builtin_kind, builtin_resources
 from trioformer.models._lazy import plan_of
 from trioformer.models.builtin_kinds import MODULES
 

@@ -22,7 +22,6 @@ from tests.support.levels import TOO_MANY_LEVELS
 from trioformer.crds import custom_resource
 from trioformer.errors import DecodeError
 from trioformer.models import (
-    EMPTY_MAP,
     JSON,
     FrozenMap,
     KubernetesObject,
@@ -32,7 +31,6 @@ from trioformer.models import (
     Quantity,
     ResourceInfo,
     Time,
-    builtin_kind,
     encode,
     from_dict,
     from_json,
@@ -41,7 +39,7 @@ from trioformer.models import (
     to_dict,
 )
 from trioformer.models._internal import dumps, encode_for_server, list_items, make_object, scan_without_managed_fields
-from trioformer.models._kinds import builtin_resources
+from trioformer.models._kinds import builtin_kind, builtin_resources
 from trioformer.models._meta import scan_head
 from trioformer.models._resources import GroupVersionKind
 from trioformer.models.core_v1 import (
@@ -98,7 +96,7 @@ class Limits(Model):
     mode: str = "auto"
     plan: JSON = None
     renewed: MicroTime | None = None
-    labels: Mapping[str, str] = EMPTY_MAP
+    labels: Mapping[str, str] = FrozenMap()
     hosts: tuple[str, ...] = ()
     windows: tuple[Time, ...] = ()
     odd: str | None = attrs.field(default=None, metadata={"json": "very-odd"})
@@ -124,7 +122,7 @@ class Toppings:
     template: PodTemplateSpec | None = None
     port: int | str = 0
     raw: bytes = b""
-    extras: Mapping[str, int] = EMPTY_MAP
+    extras: Mapping[str, int] = FrozenMap()
     free: JSON = None
 
 
@@ -303,7 +301,7 @@ def test_unchanged_values_keep_their_bytes() -> None:
         # The server's default for an absent scalar may be another, so a scalar is encoded even if it is the default.
         ('{"replicas": 3}', {"replicas": 0}, {"replicas": 0}),
         # An empty list or map that the program gives is one; None removes it.
-        ('{"labels": {"a": "b"}}', {"labels": EMPTY_MAP}, {"labels": {}}),
+        ('{"labels": {"a": "b"}}', {"labels": FrozenMap()}, {"labels": {}}),
         ('{"labels": {"a": "b"}}', {"labels": None}, {}),
         ('{"hosts": ["a"]}', {"hosts": ()}, {"hosts": []}),
         ("{}", {"hosts": ()}, {"hosts": []}),

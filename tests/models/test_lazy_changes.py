@@ -15,7 +15,6 @@ import pytest
 
 from trioformer.errors import DecodeError
 from trioformer.models import (
-    EMPTY_MAP,
     JSON,
     FrozenMap,
     KubernetesObject,
@@ -55,7 +54,7 @@ class RouteSpec(Model):
     ratio: float | None = None
     hosts: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
-    labels: Mapping[str, str] = EMPTY_MAP
+    labels: Mapping[str, str] = FrozenMap()
     limit: Quantity | None = None
     since: Time | None = None
     free: JSON = None
@@ -92,7 +91,7 @@ class Shelf(Model):
 
     box: Box = Box()
     boxes: tuple[Box, ...] = ()
-    named: Mapping[str, tuple[Box, ...]] = EMPTY_MAP
+    named: Mapping[str, tuple[Box, ...]] = FrozenMap()
     times: tuple[Time, ...] = ()
     anything: Any = None
 

@@ -26,7 +26,6 @@ from ._facts import Rule as Rule
 from ._facts import ScaleSubresource as ScaleSubresource
 from ._facts import Schema as Schema
 from ._install import install_crds as install_crds
-from ._install import wait_until_served as wait_until_served
 
 __all__ = [
     "PrinterColumn",
@@ -37,5 +36,4 @@ __all__ = [
     "custom_resource",
     "install_crds",
     "resource_part",
-    "wait_until_served",
 ]

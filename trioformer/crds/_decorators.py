@@ -7,8 +7,8 @@ from typing import Any, TypeVar, dataclass_transform
 
 import attrs
 
-from ..models import EMPTY_MAP, JSON, KubernetesObject, Model, ResourceInfo
-from ..models._internal import guess_plural
+from ..models import JSON, KubernetesObject, Model, ResourceInfo
+from ..models._internal import EMPTY_MAP, guess_plural
 from ._facts import CustomResource, MapType, PrinterColumn, Rule, ScaleSubresource, Schema, as_texts
 
 __all__ = ["custom_resource", "resource_part"]

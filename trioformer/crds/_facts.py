@@ -7,7 +7,8 @@ from typing import Final, Literal, TypeAlias, final
 
 import attrs
 
-from ..models import EMPTY_MAP, JSON, FrozenMap
+from ..models import JSON, FrozenMap
+from ..models._internal import EMPTY_MAP
 
 __all__ = [
     "CustomResource",

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Final, Literal, cast, final, get_args, get_or
 import attrs
 
 from ..errors import DecodeError
-from ..models import EMPTY_MAP, FrozenMap, KubernetesObject, Model, ObjectMeta, Quantity, Unstructured
-from ..models._internal import UNIONS, camel_case, decode, encode_as
+from ..models import FrozenMap, KubernetesObject, Model, ObjectMeta, Quantity, Unstructured
+from ..models._internal import EMPTY_MAP, UNIONS, camel_case, decode, encode_as
 from ..models.meta_v1 import Condition
 from ._constraints import JSONSchema, add_facts, check_list_type, merged, violation
 from ._facts import NO_FACTS, Schema

@@ -10,7 +10,7 @@ import attrs
 from .._suggestions import describe
 from ..client import Client
 from ..client._internal import default_field_manager
-from ..crds import wait_until_served
+from ..crds._internal import wait_until_served
 from ..errors import ConnectionFailedError, ManifestsFailedError, NotFoundError, TrioformerError, UnauthorizedError
 from ..errors._internal import ManifestFailure
 from ..models import KubernetesObject, to_dict

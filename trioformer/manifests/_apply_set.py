@@ -24,12 +24,12 @@ from ..errors._internal import ManifestFailure
 from ..models import (
     KubernetesObject,
     ResourceInfo,
-    builtin_kind,
     from_dict,
     resource_of,
     to_dict,
     unstructured_kind,
 )
+from ..models._internal import builtin_kind
 from ._manifest import Manifest, ManifestResult
 from ._prune import prune_objects
 from ._targets import Target

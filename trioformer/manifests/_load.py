@@ -17,8 +17,9 @@ from .._text import quoted
 from .._yaml import Mapping
 from ..errors import ManifestError
 from ..errors._internal import ManifestProblem
-from ..models import KubernetesObject, ResourceInfo, builtin_kind, from_json, resource_of, to_dict, unstructured_kind
+from ..models import KubernetesObject, ResourceInfo, from_json, resource_of, to_dict, unstructured_kind
 from ..models._internal import (
+    builtin_kind,
     dumps,
     find_undecodable,
     guess_plural,

@@ -41,7 +41,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._util import names_on_demand as _names_on_demand
-from ._kinds import builtin_kind as builtin_kind
 from ._lazy import Model as Model
 from ._lazy import encode as encode
 from ._lazy import evolve as evolve
@@ -63,7 +62,6 @@ from ._selectors import FieldSelector as FieldSelector
 from ._selectors import LabelSelector as LabelSelector
 from ._unstructured import Unstructured as Unstructured
 from ._unstructured import unstructured_kind as unstructured_kind
-from ._values import EMPTY_MAP as EMPTY_MAP
 from ._values import JSON as JSON
 from ._values import FrozenMap as FrozenMap
 from ._values import MicroTime as MicroTime
@@ -73,7 +71,6 @@ if TYPE_CHECKING:
     from ._extract import extract as extract
 
 __all__ = [
-    "EMPTY_MAP",
     "JSON",
     "FieldSelector",
     "FrozenMap",
@@ -88,7 +85,6 @@ __all__ = [
     "ResourceInfo",
     "Time",
     "Unstructured",
-    "builtin_kind",
     "encode",
     "evolve",
     "extract",

@@ -10,12 +10,14 @@ from ._heads import scan_head as scan_head
 from ._heads import scan_whole as scan_whole
 from ._heads import scan_without_managed_fields as scan_without_managed_fields
 from ._hints import UNIONS as UNIONS
+from ._kinds import builtin_kind as builtin_kind
 from ._merge_patch import find_model as find_model
 from ._meta import bytes_of as bytes_of
 from ._meta import detached as detached
 from ._meta import encode_for_server as encode_for_server
 from ._meta import encode_request as encode_request
 from ._meta import make_object as make_object
+from ._meta import size_of as size_of
 from ._names import guess_plural as guess_plural
 from ._names import is_label as is_label
 from ._names import is_path_segment as is_path_segment
@@ -43,6 +45,7 @@ from ._serde import level_decoder as level_decoder
 from ._serde import list_items as list_items
 from ._serde import plain as plain
 from ._serde import plain_decoder as plain_decoder
+from ._values import EMPTY_MAP as EMPTY_MAP
 from ._values import MAX_LEVELS as MAX_LEVELS
 from ._values import TOO_DEEP as TOO_DEEP
 from ._values import camel_case as camel_case

@@ -317,6 +317,12 @@ def bytes_of(obj: KubernetesObject) -> bytes:
     return bytes(obj._origin)
 
 
+def size_of(obj: KubernetesObject) -> int:
+    """Return the number of bytes from which an object was decoded.  An object that a program has made counts as 0."""
+    origin = obj._origin
+    return len(origin if type(origin) is bytes else origin.data if type(origin) is Message else b"")
+
+
 def key_of(obj: KubernetesObject) -> str:
     """Return an object's key in caches and queues: ``namespace/name``, or only the name if there is no namespace.
 

@@ -19,7 +19,7 @@ def empty_default(schema: Schema, found: Type, uses: Uses) -> Expression | None:
         return None
     if schema.get("type") == "array":
         return "()"
-    return uses.use("trioformer.models", "EMPTY_MAP") if schema.get("type") == "object" else None
+    return f"{uses.use('trioformer.models', 'FrozenMap')}()" if schema.get("type") == "object" else None
 
 
 def default_of(schema: Schema, found: Type, uses: Uses, *, can_be_made: bool) -> Expression | None:
@@ -57,4 +57,4 @@ def _bytes(value: object) -> Expression | None:
 
 def is_empty(expression: Expression | None) -> bool:
     """Return whether a default is an empty list, map or object, which trioformer.crds omits from schemas by default."""
-    return expression in ("()", "EMPTY_MAP") or (isinstance(expression, Call) and not expression.items)
+    return expression in ("()", "FrozenMap()") or (isinstance(expression, Call) and not expression.items)

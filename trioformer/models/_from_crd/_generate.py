@@ -13,7 +13,7 @@ from ._source import imported
 __all__ = ["Generated", "generate"]
 
 _NAMES: Final = (
-    "Annotated Call ClassVar Condition EMPTY_MAP FrozenMap JSON KubernetesObject Literal Mapping Model PrinterColumn"
+    "Annotated Call ClassVar Condition FrozenMap JSON KubernetesObject Literal Mapping Model PrinterColumn"
     " Quantity Rule ScaleSubresource Schema Time custom_resource resource_part"
 )
 """The names that a generated module may import, and that its classes must not have."""

@@ -123,14 +123,14 @@ class SelectableFields:
 
         Args:
             obj: An object of the kind, or its decoded JSON.
-            name: The name of the field, which must be one of :attr:`names`.
+            name: The name of the field.  If it is not one of :attr:`names`, it is the path of a custom kind's field.
         """
         if isinstance(obj, KubernetesObject):  # from the head, without decoding the metadata
             if name == _NAME:
                 return obj.name
             if name == _NAMESPACE:
                 return obj.namespace or ""
-        field = self._fields[name]
+        field = self._fields.get(name) or _Field((name,))
         for path in field.paths:
             value = obj
             for member, attribute in _steps(path):
