@@ -25,6 +25,8 @@ async def run_pytest(directory: Path, test: str, *options: str) -> tuple[int, li
     file.write_text("\n".join(lines))
     is_installed = bool(entry_points(group="pytest11", name="trioformer"))
     arguments = [
+        "-p",
+        "no:asyncio",  # it is installed here, and warns without a setting of its own
         *([] if is_installed else ["-p", "trioformer.testing._plugin"]),
         "-p",
         "no:cacheprovider",

@@ -12,7 +12,8 @@ from trioformer.leaderelection import Leadership, run_as_leader
 from trioformer.models import from_dict
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Node, Pod
-from trioformer.testing import APIServer, open_simulated_cluster, simulate_cluster
+from trioformer.testing import APIServer, open_simulated_cluster
+from trioformer.testing._simulation import simulate_cluster
 
 PODS = "/api/v1/namespaces/default/pods"
 

@@ -23,7 +23,7 @@ socket.
 - ``_convert.py``: conversions between objects, dicts and stored states
 - ``_in_memory.py``: the httpx transport without sockets
 - ``_serve_http.py``: :func:`serve_http`
-- ``_simulation.py``: :func:`simulate_cluster` and :func:`open_simulated_cluster`, a cluster with activity for demos
+- ``_simulation.py``: :func:`open_simulated_cluster`, a cluster with activity for demos
 - ``_plugin.py``: the fixtures of the pytest plugin
 - ``__main__.py``: the command ``python -m trioformer.testing serve``
 - ``_serving/``: the embedded server's HTTP side
@@ -45,21 +45,17 @@ if TYPE_CHECKING:
     from ._serving._scripted_connections import ScriptedConnection as ScriptedConnection
     from ._serving._scripted_processes import ScriptedProcess as ScriptedProcess
     from ._simulation import open_simulated_cluster as open_simulated_cluster
-    from ._simulation import simulate_cluster as simulate_cluster
     from .control_plane import ControlPlane as ControlPlane
-    from .control_plane import ControlPlaneError as ControlPlaneError
 
 __all__ = [
     "APIServer",
     "ControlPlane",
-    "ControlPlaneError",
     "ScriptedConnection",
     "ScriptedPod",
     "ScriptedProcess",
     "open_simulated_cluster",
     "run_pod",
     "serve_http",
-    "simulate_cluster",
 ]
 
 # Imported on first access: pytest imports this package with the plugin in every environment with trioformer, and
@@ -67,14 +63,12 @@ __all__ = [
 _MODULES = {
     "APIServer": "_server",
     "ControlPlane": "control_plane",
-    "ControlPlaneError": "control_plane",
     "ScriptedConnection": "_serving._scripted_connections",
     "ScriptedPod": "_scripted_pods",
     "ScriptedProcess": "_serving._scripted_processes",
     "open_simulated_cluster": "_simulation",
     "run_pod": "_scripted_pods",
     "serve_http": "_serve_http",
-    "simulate_cluster": "_simulation",
 }
 
 if not TYPE_CHECKING:

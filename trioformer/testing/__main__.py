@@ -11,7 +11,6 @@ import argparse
 import json
 import logging
 import socket
-import ssl
 import sys
 import time
 from functools import partial
@@ -22,7 +21,7 @@ import trio
 import yaml
 
 from .._files import read_file, write_private
-from .._listeners import url_of
+from .._listeners import TLSContexts, url_of
 from .._run import run
 from .._secret import Secret
 from .._serving import serve_app
@@ -154,7 +153,7 @@ def _load(server: APIServer, paths: list[str]) -> None:
         raise _UsageError("; ".join(str(exc).splitlines())) from exc
 
 
-async def _read_access(options: argparse.Namespace, state: StateFile | None) -> tuple[Access, ssl.SSLContext | None]:
+async def _read_access(options: argparse.Namespace, state: StateFile | None) -> tuple[Access, TLSContexts | None]:
     if options.insecure_http and options.certificate is not None:
         raise _UsageError("--insecure-http and --certificate exclude each other")
     try:
@@ -174,7 +173,7 @@ async def _read_access(options: argparse.Namespace, state: StateFile | None) -> 
             identity=identity,
             allow_insecure=options.allow_insecure,
         )
-        return access, access.tls_context(("--certificate", "--key"))
+        return access, access.tls_contexts(("--certificate", "--key"))
     except (ConfigError, ValueError) as exc:
         raise _UsageError(str(exc)) from exc
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
-import ssl
 from collections.abc import Iterable
 from os import PathLike
 from typing import Final, final
@@ -13,7 +12,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from .._listeners import is_loopback, is_token, open_listener, server_context, url_of
+from .._listeners import TLSContexts, is_loopback, is_token, open_listener, server_contexts, url_of
 from .._secret import Secret, conceal
 from .._serving import ServerLimits, serve_app
 from ._identity import Identity
@@ -60,8 +59,8 @@ class Access:
         if self.token is not None and not is_token(self.token):
             raise ValueError("the token must consist of printable ASCII characters, without white space")
 
-    def tls_context(self, names: tuple[str, str] = ("certificate", "key")) -> ssl.SSLContext | None:
-        """Return the TLS context, or None for plain HTTP.
+    def tls_contexts(self, names: tuple[str, str] = ("certificate", "key")) -> TLSContexts | None:
+        """Return the TLS contexts, or None for plain HTTP.
 
         Args:
             names: The names of the certificate and the key to use in error messages.
@@ -71,10 +70,11 @@ class Access:
                 certificate.
         """
         if self.identity is not None:
-            return self.identity.context()
+            context = self.identity.context()
+            return lambda: context
         if self.certificate is None or self.key is None:
             return None
-        return server_context(self.certificate, self.key, names=names)
+        return server_contexts(self.certificate, self.key, names=names)
 
     async def listen(self, bind: str) -> socket.socket:
         """Open the socket that the server listens on.
@@ -196,7 +196,7 @@ async def serve_http(
         allow_insecure=allow_insecure,
     )
     del token  # a traceback that prints variables would show it
-    tls = access.tls_context()
+    tls = access.tls_contexts()
     listener = await access.listen(bind)
     app = access.guard(server, bind, listener)
     await serve_app(app, listener, limits=LIMITS, tls=tls, access_log=access_log, task_status=task_status)

@@ -38,14 +38,19 @@ async def open_simulated_cluster(
 ) -> AsyncGenerator[Client, None]:
     """Run an embedded API server with simulated activity, and open a client for this server.
 
+    By default, the activity is in the namespace ``default``.  The simulation creates three nodes and three pods.  Then
+    the simulation makes one change every half second.  The changes take turns: the simulation creates a pod, changes
+    the label of another pod, or deletes the oldest pod.  A new pod starts to run half a second after it was created,
+    and there are at most six pods.  The sequence of changes is the same in every run.
+
     A demo can call this function instead of :func:`~trioformer.client.open_client` to run without a cluster::
 
         async with open_simulated_cluster() if "--embedded" in sys.argv else open_client() as client:
             ...
 
     Args:
-        simulate: An async function that simulates the activity, by default :func:`simulate_cluster`.  It is started
-            with ``nursery.start``, so the block begins when the function has called ``task_status.started()``.
+        simulate: An async function that simulates another activity.  It is started with ``nursery.start``, so the
+            block begins when the function has called ``task_status.started()``.
         server: The server, which must not be running.  The default is a new server.
 
     Raises:
@@ -79,16 +84,7 @@ async def _serve_in(scope: trio.CancelScope, server: APIServer, *, task_status: 
 
 
 async def simulate_cluster(server: APIServer, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Simulate activity in the namespace ``default`` of an embedded API server until cancelled.
-
-    The simulation creates three nodes and three pods.  Then the simulation makes one change every half second.  The
-    changes take turns: the simulation creates a pod, changes the label of another pod, or deletes the oldest pod.  A
-    new pod starts to run half a second after it was created, and there are at most six pods.  The sequence of changes
-    is the same in every run.
-
-    Cancellation:
-        The simulation can be cancelled at any time.  The objects are not deleted.
-    """
+    """Simulate the default activity of :func:`open_simulated_cluster` until cancelled.  The objects are not deleted."""
     cluster = _SimulatedCluster(server)
     cluster.create_nodes()
     for _ in APPS:

@@ -12,8 +12,9 @@ import trio
 from tests.support.processes import ROOT
 from trioformer import open_client
 from trioformer.models.core_v1 import Node
-from trioformer.testing import ControlPlane, ControlPlaneError
+from trioformer.testing import ControlPlane
 from trioformer.testing.control_plane import _process
+from trioformer.testing.control_plane._control_plane import ControlPlaneError
 
 OPTIONS = """#!{python}
 import sys

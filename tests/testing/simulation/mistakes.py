@@ -23,6 +23,7 @@ from tests.testing.simulation.databases import (
 from trioformer import AlreadyExistsError, Client, ConflictError, NotFoundError, SharedInformerFactory
 from trioformer.controller import Request, drop_finalizer, set_controller_reference
 from trioformer.leaderelection import Leadership, run_as_leader
+from trioformer.models import merge_patch
 from trioformer.models.core_v1 import ConfigMap, Secret
 
 
@@ -30,7 +31,8 @@ class LostUpdate(Operator):
     """Sends the list of conditions without the version in which it was read."""
 
     async def save(self, database: Database, status: DatabaseStatus) -> Database:
-        return await self.client.api(Database).update_status(database, database.evolve(status=status))
+        changes = merge_patch(database, database.evolve(status=status))
+        return await self.client.api(Database).patch(database, changes, subresource="status")
 
 
 class RandomName(Operator):

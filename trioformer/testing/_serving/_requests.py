@@ -6,12 +6,14 @@ Source: apiserver ``pkg/endpoints/request/requestinfo.go``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import final
 from urllib.parse import parse_qsl
 
 import attrs
 
-from ...models import EMPTY_MAP, FrozenMap
+from ...models import FrozenMap
+from ...models._internal import EMPTY_MAP
 from .._storage._tracking import manager_of
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
@@ -84,21 +86,19 @@ def parse_query(query: bytes) -> FrozenMap[str]:
 def read_request(method: str, path: str, query: bytes, *, user_agent: str, time: float) -> RequestRecord:
     """Parse the method, the path and the query of a request."""
     parameters = parse_query(query)
-    parts = [part for part in path.split("/") if part]
-    record = RequestRecord(verb=method.lower(), path=path, query=parameters, user_agent=user_agent, time=time)
-    match parts:
-        case ["api", version, _, *_]:
+    record = partial(RequestRecord, path=path, query=parameters, user_agent=user_agent, time=time)
+    match [part for part in path.split("/") if part]:
+        case ["api", version, _, *_] as parts:
             group, rest = "", parts[2:]
-        case ["apis", group, version, _, *_]:
+        case ["apis", group, version, _, *_] as parts:
             rest = parts[3:]
         case _:
-            return record
+            return record(verb=method.lower())
     namespace: str | None = None
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
         namespace, rest = rest[1], rest[2:]
     name = rest[1] if len(rest) > 1 else None
-    return attrs.evolve(
-        record,
+    return record(
         verb=_verb(method, parameters, has_name=name is not None),
         group=group,
         version=version,

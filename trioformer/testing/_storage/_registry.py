@@ -300,7 +300,8 @@ class Registry:
         is_patch = is_applied or (fields is not None and fields.verb == "patch")
         old_metadata, given = old["metadata"], self._decode(served, new, fields, keeps_nulls=is_applied)
         self._check_identity(served, current, old_metadata, given, checks_uid=not is_patch)
-        check_metadata_change(served, old_metadata, given)
+        if served.is_builtin or part != "status":  # kube-apiserver ignores other metadata of a custom object's status
+            check_metadata_change(served, old_metadata, given)
         metadata = with_server_fields(given, old_metadata)
         rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
         if part in PARTS:

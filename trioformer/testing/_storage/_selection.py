@@ -15,7 +15,6 @@ from ...models._internal import LabelOperator, LabelRequirement, Raw, decode, le
 from ._kinds import ServedKind
 from ._status import bad_request
 from ._storage import JSONObject, Stored
-from ._values import value_at
 
 _metadata: Callable[[bytes | Raw], tuple[Raw, ...]] = level_decoder(("metadata",))
 _OPERATORS: Final[Mapping[str, LabelOperator]] = {
@@ -54,14 +53,6 @@ def selector_in(selector: object) -> LabelSelector:
 def _no_field(obj: object, path: str) -> str:
     """Return an empty value for every field, for selections without a field selector."""
     raise LookupError(path)
-
-
-def _text_at(obj: object, path: str) -> str:
-    """Return the scalar at a path as a string, or an empty string if there is no scalar."""
-    value = value_at(obj, *path.split("."))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
 
 
 _UNEXPECTED: Final = re.compile(r"label selector .*, position (\d+): found (the end|'.*'), expected (.+)", re.DOTALL)
@@ -120,9 +111,7 @@ class Selection:
             raise bad_request(f"field label not supported: {path}")
         if served.conversion is not None:
             return cls(labels, fields, lambda obj, path: known.read(served.from_stored(cast("JSONObject", obj)), path))
-        if not served.selectable_fields:
-            return cls(labels, fields, known.read)
-        return cls(labels, fields, lambda obj, path: known.read(obj, path) if path in known else _text_at(obj, path))
+        return cls(labels, fields, known.read)
 
     @property
     def is_empty(self) -> bool:

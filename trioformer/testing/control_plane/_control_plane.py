@@ -88,7 +88,7 @@ class ControlPlane:
             ``kwok.yaml``.
         directory: The directory for data, certificates, logs and the kubeconfig.  The directory is created if it does
             not exist, and is not removed.  Existing etcd data in the directory is used.  The default is a temporary
-            directory. It is removed on exit, unless there was a `ControlPlaneError` or
+            directory. It is removed on exit, unless the control plane has failed or
             ``$TRIOFORMER_KEEP_CONTROL_PLANE`` is set.
         api_server_flags: Additional flags for kube-apiserver, such as ``--etcd-compaction-interval=10s``.  These flags
             override the default flags.
@@ -103,7 +103,7 @@ class ControlPlane:
         shells kill the programs, but the directory is not removed.
 
     Errors:
-        `ControlPlaneError` is raised if a program is missing, ends early, or is not ready after 60 seconds.
+        `TrioformerError` is raised if a program is missing, ends early, or is not ready after 60 seconds.
         ``RuntimeError`` is raised if the object is used outside its ``async with`` block or entered twice.
     """
 

@@ -6,25 +6,16 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar, final
 
-import attrs
-
 T = TypeVar("T")
 
 
 @final
-@attrs.define(eq=False)
-class Draw:
+class Draw(random.Random):
     """A source of choices."""
-
-    seed: int
-    _random: random.Random = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._random = random.Random(self.seed)
 
     def below(self, limit: int) -> int:
         """Return a number from 0 to ``limit - 1``."""
-        return int(self._random.random() * limit)
+        return int(self.random() * limit)
 
     def pick(self, choices: Sequence[T]) -> T:
         """Return one of the choices."""

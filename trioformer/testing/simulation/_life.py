@@ -6,6 +6,7 @@ import re
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
@@ -51,11 +52,6 @@ class Call:
     request: CurrentRequest | None
     """The call to ``reconcile`` that sends the request."""
     cause: JournalRecord[Any] | None
-
-    @property
-    def sent(self) -> float:
-        """When the request was sent, on trio's clock."""
-        return self.record.time
 
     @property
     def who(self) -> str:
@@ -232,7 +228,7 @@ class Life:
 
     def note_response(self, call: Call, content: bytes) -> None:
         """Note which object or list has arrived."""
-        record, revision = call.record, revision_in(content)
+        record, revision = call.record, next(revisions_in(content), 0)
         if record.verb == "list":
             self.note_revision(record, revision)
         elif record.name is not None:
@@ -244,16 +240,12 @@ class Life:
         """Check that a write of a call to ``reconcile`` is sent by the leader."""
         if not call.is_write or call.request is None:
             return
-        leases = self.record.leases
-        mine = [lease for lease in leases.values() if lease.life is self]
-        if any(trio.current_time() <= lease.until for lease in mine):
+        valid = [lease for lease in self.record.leases.values() if trio.current_time() <= lease.until]
+        if any(lease.life is self for lease in valid):
             self.has_led = True
             return
-        other = next(
-            (one for one in leases.values() if trio.current_time() <= one.until and one.life is not self), None
-        )
-        if other is not None:
-            why = f"while {other.name} led"
+        if valid:
+            why = f"while {valid[0].name} led"
         elif self.has_led:
             why = "although its lease had ended"
         else:
@@ -272,12 +264,6 @@ def place_of(error: BaseException) -> str:
     return ""
 
 
-def revisions_in(content: bytes) -> list[int]:
-    """Return the resourceVersions in a response.  The first one is that of the object or of the list."""
-    return [int(found) for found in _VERSION.findall(content)]
-
-
-def revision_in(content: bytes) -> int:
-    """Return the resourceVersion of the object or of the list in a response, or 0."""
-    found = _VERSION.search(content)
-    return int(found.group(1)) if found else 0
+def revisions_in(content: bytes) -> Iterator[int]:
+    """Yield the resourceVersions in a response.  The first one is that of the object or of the list."""
+    return (int(found.group(1)) for found in _VERSION.finditer(content))

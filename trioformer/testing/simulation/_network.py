@@ -69,7 +69,7 @@ class Network:
         for one in due:
             self.faults.remove(one)
             self.struck.append(one)
-            self.record.disturb(GIVE_UP if one.kind == "silent" else one.lasts)
+            self.record.disturb(GIVE_UP if one.kind in ("silent", "compact") else one.lasts)  # until caches list again
         return due
 
     def hold_caches(self, revision: int, seconds: float, nursery: trio.Nursery) -> None:
@@ -130,11 +130,8 @@ class StoryTransport(httpx.AsyncBaseTransport):
         life.check_rate()
         try:
             response = await self._send(request, call)
-        except httpx.TransportError:
-            entry.outcome = "no response"
-            raise
-        except BaseException:
-            entry.outcome = "cancelled"
+        except BaseException as error:
+            entry.outcome = "no response" if isinstance(error, httpx.TransportError) else "cancelled"
             raise
         entry.outcome = str(response.status_code)
         if response.is_error and (message := _message(await response.aread())):

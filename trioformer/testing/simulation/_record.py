@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from ...controller._internal import JournalRecord
+from .._serving._requests import RequestRecord
 from .._storage._storage import Change, JSONObject, Stored
 from ._paths import changed_paths
 
@@ -25,6 +26,8 @@ EVENTS: Final = frozenset({"events", "events.events.k8s.io"})
 class Writing(Protocol):
     """The request with which a replica writes."""
 
+    record: RequestRecord
+
     @property
     def who(self) -> str:
         """The replica."""
@@ -33,12 +36,6 @@ class Writing(Protocol):
     @property
     def life(self) -> object:
         """The life of the replica."""
-        ...
-
-    @property
-    def sent(self) -> float:
-        """When the request was sent."""
-        ...
 
     @property
     def is_blind(self) -> bool:
@@ -112,9 +109,9 @@ class Record:
 
     server: APIServer
     always: Callable[[], object] | None
-    """Called after each write, to check what must always hold."""
+    """Writinged after each write, to check what must always hold."""
     end: Callable[[], object]
-    """Called when something is wrong, to end the story."""
+    """Writinged when something is wrong, to end the story."""
     entries: list[Entry] = attrs.field(factory=list)
     problem: Problem | None = None
     """What went wrong first."""
@@ -212,7 +209,7 @@ class Record:
         if change.type == "DELETED" or not spec.get("holderIdentity"):
             self.leases.pop(change.object.key, None)
         elif call is not None:
-            until = call.sent + float(spec.get("leaseDurationSeconds") or 0)
+            until = call.record.time + float(spec.get("leaseDurationSeconds") or 0)
             self.leases[change.object.key] = Lease(call.life, call.who, until)
 
     def _count(self, resource: str, change: Change, who: str) -> None:
@@ -269,8 +266,5 @@ def acting(who: str) -> Iterator[None]:
 def stored_objects(record: Record) -> Iterator[tuple[str, Stored]]:
     """Yield the stored objects that were created in the story, with their resource, but no Events and Leases."""
     storage = record.server._storage
-    for resource in sorted(storage.resources()):
-        if resource in EVENTS or resource == LEASES:
-            continue
-        for stored in storage.snapshot(resource):
-            yield resource, stored
+    for resource in sorted({*storage.resources()} - EVENTS - {LEASES}):
+        yield from ((resource, stored) for stored in storage.snapshot(resource))

@@ -50,10 +50,10 @@ def first_difference(operator: Operator, scenario: Scenario, story: Story, entri
     if done.returncode:
         return None
     both = zip_longest(trace_of(entries), done.stdout.decode().splitlines(), fillvalue="nothing")
-    number, (here, there) = next(
-        ((number, pair) for number, pair in enumerate(both) if pair[0] != pair[1]), (0, ("", ""))
-    )
-    return f"line {number + 1} of the trace is {here.strip()!r} here, but {there.strip()!r} there" if here else ""
+    for number, (here, there) in enumerate(both, 1):
+        if here != there:
+            return f"line {number} of the trace is {here.strip()!r} here, but {there.strip()!r} there"
+    return ""
 
 
 def main() -> None:

@@ -70,9 +70,8 @@ class Failure:
 
 
 def _is_interesting(entry: Entry) -> bool:
-    return (" leases" not in entry.what and not entry.what.startswith(("list ", "watch "))) or entry.outcome[
-        :1
-    ] not in ("", "2")
+    is_routine = " leases" in entry.what or entry.what.startswith(("list ", "watch "))
+    return not is_routine or entry.outcome[:1] not in ("", "2")
 
 
 def lines_of(entry: Entry) -> list[str]:

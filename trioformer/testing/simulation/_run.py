@@ -134,7 +134,7 @@ class _StoryRun:
     network: Network = attrs.field(init=False)
     user: Any = attrs.field(init=False)
     """The instance of the scenario."""
-    state: State = attrs.field(factory=State)
+    state: State = attrs.field(factory=dict)
     step_errors: list[str] = attrs.field(factory=list)
     seconds: float = 0.0
     _scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
@@ -203,9 +203,8 @@ class _StoryRun:
         skews = {one.replica: one.lasts for one in story.faults if one.kind == "clock"}
         for index in range(story.replicas):
             skew = skews.get(index, 0.0)
-            replicas.start_soon(
-                run_replica, index, mix(self.chance, index), skew, self.operator, self.network, replicas
-            )
+            seed = mix(self.chance, index)
+            replicas.start_soon(run_replica, index, seed, skew, self.operator, self.network, replicas)
         for one in story.steps:
             await trio.sleep(one.wait)
             arguments = ", ".join(f"{name}={value!r}" for name, value in one.arguments.items())
@@ -352,6 +351,5 @@ class _StoryRun:
                 record.report("something is left", "watches", f"{life.name} has stopped, but a watch is still open")
         for key, lease in record.leases.items():
             if lease.life in lives:
-                record.report(
-                    "something is left", "Lease", f"{lease.name} has stopped, but still holds the Lease {key}"
-                )
+                text = f"{lease.name} has stopped, but still holds the Lease {key}"
+                record.report("something is left", "Lease", text)

@@ -181,10 +181,8 @@ def _tuple_of(cls: type[Any], name: str) -> tuple[Any, ...]:
 
 
 def _step_names(cls: type[Any]) -> list[str]:
-    found: dict[str, None] = {}
-    for each in reversed(cls.__mro__):
-        found |= {name: None for name, value in vars(each).items() if hasattr(value, _MARK)}
-    return list(found)
+    members = [member for each in reversed(cls.__mro__) for member in vars(each).items()]
+    return list(dict.fromkeys(name for name, value in members if hasattr(value, _MARK)))
 
 
 def _arguments(cls: type[Any], name: str) -> dict[str, Drawn]:
@@ -215,9 +213,8 @@ class _Steps:
     def change(self, world: World, kind: int) -> None:
         old = to_dict(world.get(self.kinds[kind], "example"))
         spec = {name: _other(value) for name, value in (old.get("spec") or {}).items()}
-        world.patch(
-            self.kinds[kind], "example", {"spec": spec, "metadata": {"labels": {"changed": str(int(world.now))}}}
-        )
+        labels = {"changed": str(int(world.now))}
+        world.patch(self.kinds[kind], "example", {"spec": spec, "metadata": {"labels": labels}})
 
     def delete(self, world: World, kind: int) -> None:
         world.delete(self.kinds[kind], "example")

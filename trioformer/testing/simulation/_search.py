@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, final
 
@@ -32,13 +32,13 @@ _DURATIONS: Final[Mapping[FaultKind, tuple[float, ...]]] = {
     "slow": (1.0, 5.0, 30.0),
     "kill": (1.0, 20.0, 40.0),
     "stop": (1.0, 20.0, 40.0),
-    "rewind": (1.0, 20.0, 40.0),
+    "rewind": (20.0, 40.0),
     "stale": (20.0, 40.0, 90.0),
     "outage": (5.0, 20.0, 120.0),
     "partition": (5.0, 20.0, 120.0),
     "pods late": (10.0, 60.0),
 }
-"""The seconds that faults last."""
+"""The seconds that faults last.  After a shorter rewind, the caches would be fresh before a Lease of 15 s ends."""
 
 _Effect: TypeAlias = tuple[FaultKind, bool, int]
 """The kind of a fault, whether it occurs after the request was carried out, and the code of the response or the age of
@@ -59,7 +59,6 @@ _AT_LEASES: Final[tuple[_Effect, ...]] = (
     ("partition", False, 0), ("kill", True, 0), ("silent", False, 0), ("slow", False, 0), ("cut", True, 0),
 )  # fmt: skip
 _WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-_READS: Final = frozenset({"get", "list", "watch"})
 
 
 @final
@@ -71,7 +70,7 @@ class Reference:
     """The outcome of the first run, or of the run that failed."""
     ignored: frozenset[str]
     """The paths that differ between runs with other schedules."""
-    most_children: dict[tuple[str, str], int]
+    most_children: Counter[tuple[str, str]]
 
 
 @final
@@ -84,7 +83,7 @@ class Judge:
     runs: int = 0
     requests: int = 0
     seconds: float = 0.0
-    struck: dict[str, int] = attrs.field(factory=dict)
+    struck: Counter[str] = attrs.field(factory=Counter)
     """How often each kind of fault has occurred."""
     rejected: dict[str, str] = attrs.field(factory=dict)
     """The last error of each step without faults, or an empty string if the step has succeeded."""
@@ -98,10 +97,7 @@ class Judge:
             gc.collect()
         self.requests += outcome.requests
         self.seconds += outcome.seconds
-        for fault in story.faults:
-            if fault in outcome.missed:
-                continue
-            self.struck[fault.kind] = self.struck.get(fault.kind, 0) + 1
+        self.struck.update(fault.kind for fault in story.faults if fault not in outcome.missed)
         return outcome
 
     def reference(self, story: Story, *, is_short: bool = False) -> Reference:
@@ -113,7 +109,7 @@ class Judge:
         plain = attrs.evolve(story, faults=())
         outcomes: list[Outcome] = []
         ignored: set[str] = set()
-        most: dict[tuple[str, str], int] = {}
+        most: Counter[tuple[str, str]] = Counter()
         for schedule in _SCHEDULES[: 1 if is_short else 3]:
             outcome = self.run(attrs.evolve(plain, schedule=schedule))
             for one, error in zip(story.steps, outcome.step_errors, strict=False):
@@ -123,8 +119,7 @@ class Judge:
                 break
             outcomes.append(outcome)
             ignored |= {path for path, _ in differences(outcomes[0].state, outcome.state)}
-            for name, count in outcome.most_children.items():
-                most[name] = max(most.get(name, 0), count)
+            most |= Counter(outcome.most_children)
         self._references[key] = found = Reference(outcomes[0], frozenset(ignored), most)
         if len(self._references) > _KEPT:
             self._references.popitem(last=False)
@@ -151,12 +146,11 @@ class Judge:
         if _classes(outcome.step_errors) != _classes(reference.outcome.step_errors):
             return None  # the user has met another situation
         for (owner, kind), count in outcome.most_children.items():
-            if count > (most := reference.most_children.get((owner, kind), 0)):
+            if count > (most := reference.most_children[owner, kind]):
                 text = f"{owner} had {count} objects of kind {kind} at one time, but without faults at most {most}"
                 return Problem(MANY, kind, text, len(outcome.entries))
-        patterns = self.scenario.ignored_paths
         for path, text in differences(reference.outcome.state, outcome.state):
-            if path not in ignored and not any(pattern in path for pattern in patterns):
+            if path not in ignored and not any(pattern in path for pattern in self.scenario.ignored_paths):
                 return Problem(OTHER_END, path, f"{text}, as without faults", len(outcome.entries))
         return None
 
@@ -189,7 +183,7 @@ def story_of(seed: int, number: int, first: Outcome, own: Outcome, most_faults: 
     if number < len(fixed):
         if fixed[number][1] not in own.counts:
             own = first  # so that the fault occurs
-        faults = [_fault(draw, own.counts, *fixed[number])]
+        faults = [_fault(draw, own.counts, *fixed[number], is_alone=True)]
     else:
         choices = _each_fault(own.counts)
         count = 1 + draw.below(most_faults) if choices else 0
@@ -204,7 +198,7 @@ def _each_fault(counts: Mapping[str, int]) -> list[tuple[_Effect, str]]:
     kinds = sorted(kind for kind in counts if not kind.endswith(" events"))
     leases = [kind for kind in kinds if kind.endswith(" leases") and kind.partition(" ")[0] in _WRITES]
     writes = [kind for kind in kinds if kind.partition(" ")[0] in _WRITES and kind not in leases]
-    reads = [kind for kind in kinds if kind.partition(" ")[0] in _READS]
+    reads = [kind for kind in kinds if kind.partition(" ")[0] in ("get", "list", "watch")]
     tables = ((_AT_WRITES, writes), (_AT_LEASES, leases), (_AT_READS, reads))
     return [
         (effect, kind)
@@ -215,15 +209,15 @@ def _each_fault(counts: Mapping[str, int]) -> list[tuple[_Effect, str]]:
     ]
 
 
-def _fault(draw: Draw, counts: Mapping[str, int], effect: _Effect, at: str) -> Fault:
+def _fault(draw: Draw, counts: Mapping[str, int], effect: _Effect, at: str, *, is_alone: bool = False) -> Fault:
     kind, after, value = effect
     count = counts.get(at, 1)
-    # A rewind reveals most when much has happened before.
+    # A rewind and a rival reveal most when much has happened before.
     number = 1 + max(draw.below(count), draw.below(count) if kind == "rewind" else 0)
+    number = count if kind == "rival" and is_alone else number
     lasts = draw.pick(_DURATIONS.get(kind, (0.0,)))
-    if kind == "rewind":
-        return Fault(kind=kind, at=at, number=number, after=after, lasts=lasts, back=float(value))
-    return Fault(kind=kind, at=at, number=number, after=after, lasts=lasts, code=value)
+    back, code = (float(value), 0) if kind == "rewind" else (0.0, value)
+    return Fault(kind=kind, at=at, number=number, after=after, lasts=lasts, back=back, code=code)
 
 
 def every_crash_of(first: Outcome) -> Iterator[tuple[Fault, ...]]:

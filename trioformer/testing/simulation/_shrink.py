@@ -104,5 +104,4 @@ def _replaced(parts: tuple[T, ...], index: int, other: T) -> tuple[T, ...]:
 
 def _simpler_faults(fault: Fault) -> Iterator[Fault]:
     for number in sorted({1, fault.number // 2, fault.number - 1} - {0, fault.number}):
-        if number < fault.number:
-            yield attrs.evolve(fault, number=number)
+        yield attrs.evolve(fault, number=number)

@@ -11,7 +11,7 @@ from ._network import RIVAL
 from ._paths import flatten
 from ._record import Record, stored_objects
 
-State: TypeAlias = dict[str, Mapping[str, object]]
+State: TypeAlias = Mapping[str, Mapping[str, object]]
 """The paths and values of each object, by its identity."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -32,19 +32,19 @@ _POSITION: Final = re.compile(r"#\d+|\[[^]]*\]")
 def describe(record: Record) -> State:
     """Return the objects that the user and the operator have created."""
     known = {stored.decoded()["metadata"]["uid"]: (resource, stored) for resource, stored in stored_objects(record)}
-    names: dict[str, str] = {}
+    state: dict[str, Mapping[str, object]] = {}
     groups: dict[str, list[tuple[str, str, Mapping[str, object]]]] = {}
     revisions = record.server._storage.revision
     for uid, (resource, stored) in known.items():
         if record.created_by.get(uid, "the cluster") != "the cluster":
             obj = stored.decoded()
-            content = dict(_normal(obj, record, revisions))
+            content: Mapping[str, object] = dict(_normal(obj, record, revisions))
             group = _group(obj["metadata"], record.kind_of(resource), known, record)
             groups.setdefault(group, []).append((json.dumps(content, sort_keys=True), uid, content))
     for group, found in groups.items():
-        for index, (_, uid, _content) in enumerate(sorted(found, key=lambda one: one[:2])):
-            names[uid] = f"{group}#{index}" if len(found) > 1 else group
-    return {names[uid]: content for found in groups.values() for _, uid, content in found}
+        for index, (_, _uid, content) in enumerate(sorted(found, key=lambda one: one[:2])):
+            state[f"{group}#{index}" if len(found) > 1 else group] = content
+    return state
 
 
 def _group(metadata: dict[str, Any], kind: str, known: Mapping[str, Any], record: Record) -> str:

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias, final
 
 import attrs
 
-from ...models import EMPTY_MAP, FrozenMap
+from ...models import FrozenMap
+from ...models._internal import EMPTY_MAP
 
 Value: TypeAlias = int | float | str | bool
 """An argument of a step."""
@@ -182,11 +183,6 @@ def _plain(_: type, __: object, value: object) -> object:
 
 def _code(part: Any) -> str:
     """Return the call that makes a part of a story, without the arguments that have their default."""
-    fields = attrs.fields(type(part))
-    given = {field.name: getattr(part, field.name) for field in fields}
-    shown = {
-        field.name: dict(value) if isinstance(value := given[field.name], Mapping) else value
-        for field in fields
-        if given[field.name] != field.default
-    }
-    return f"{type(part).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+    given = [(one.name, getattr(part, one.name), one.default) for one in attrs.fields(type(part))]
+    shown = [f"{name}={_plain(type(part), None, value)!r}" for name, value, default in given if value != default]
+    return f"{type(part).__name__}({', '.join(shown)})"

@@ -53,8 +53,8 @@ class World(DirectAPI):
 
     def fail_a_pod(self) -> None:
         """Let the oldest running pod with a controller, which can replace it, fail."""
-        running = [pod for pod in self.list(Pod) if pod.status.phase == "Running" and _has_controller(pod)]
-        if running:
+        owned = [pod for pod in self.list(Pod) if any(owner.controller for owner in pod.metadata.owner_references)]
+        if running := [pod for pod in owned if pod.status.phase == "Running"]:
             first = min(running, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.name))
             with acting("the cluster"):
                 self.kill_pod(first.name, namespace=first.namespace or "default")
@@ -70,7 +70,3 @@ class World(DirectAPI):
             script.after(self._late_by, lambda: run(pod, script))
         else:
             run(pod, script)
-
-
-def _has_controller(pod: Pod) -> bool:
-    return any(owner.controller for owner in pod.metadata.owner_references)
