@@ -25,6 +25,7 @@ from trioformer import (
 )
 from trioformer.cache.store._indexer import IndexFunc
 from trioformer.client import ClientOptions
+from trioformer.controller import Controller, Request
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Pod
 
@@ -142,10 +143,18 @@ async def sync(options: Namespace, client: Client) -> None:
         measure.finish({**await setup.sync(nursery)})
 
 
+async def do_nothing(request: Request) -> None:
+    """Be called by a controller."""
+
+
 async def storm(options: Namespace, client: Client) -> None:
     """Also the workload ``latency``: the same with writes that come one by one."""
     async with trio.open_nursery() as nursery:
         setup = Setup(client, options)
+        if options.controller:
+            controller = Controller("storm", do_nothing, journal=options.controller == "journal")
+            controller.watch(setup.informer)
+            nursery.start_soon(controller.run)
         await setup.sync(nursery)
         measure.ready()
         meter = Meter()

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import measure
+from lags import Lags
 from measure import Meter
 
 Store: TypeAlias = dict[str, Any]
@@ -51,6 +52,8 @@ class Follower:
         self._meter = Meter()
         self._left = options.events
         self._seen: list[tuple[Any, int]] | None = [] if options.workload == "latency" else None
+        self.lags = Lags() if options.tick else None
+        self._list: dict[str, object] = {}
         self.store: Store = {}
 
     def listed(self) -> None:
@@ -58,6 +61,8 @@ class Follower:
         result = {"objects": len(self.store), **self._meter.read()}
         if self._options.workload == "sync":
             measure.finish({**result})
+        if self.lags is not None:
+            self._list = measure.of_list({**result, **self.lags.report()})
         measure.ready()
         self._meter = Meter()
 
@@ -71,7 +76,9 @@ class Follower:
             self._seen.append((pod, time.time_ns()))
         self._left -= 1
         if not self._left:
-            result: dict[str, object] = {"events": self._options.events, **self._meter.read()}
+            result: dict[str, object] = {"events": self._options.events, **self._meter.read(), **self._list}
+            if self.lags is not None:
+                result |= self.lags.report()
             if self._seen is not None:
                 pairs = [(int(fields.annotations(pod)[measure.SENT]), at) for pod, at in self._seen]
                 result |= measure.latencies(pairs)
@@ -86,6 +93,8 @@ async def follow(
 ) -> None:
     """Drive an asynchronous rival: ``list_all`` fills the store and returns the version to watch from."""
     follower = Follower(options, fields)
+    if follower.lags is not None:
+        follower.lags.start()
     version = await list_all(follower.store)
     follower.listed()
     async for pod in watch(version):

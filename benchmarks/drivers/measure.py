@@ -13,6 +13,7 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -30,6 +31,11 @@ def options() -> argparse.Namespace:
     parser.add_argument("--handlers", type=int, default=1)
     parser.add_argument("--node-index", action="store_true", help="index by spec.nodeName too")
     parser.add_argument("--read", action="store_true", help="the handler reads labels, node and phase")
+    parser.add_argument("--controller", choices=("plain", "journal"), help="a controller, without or with its journal")
+    parser.add_argument("--tick", action="store_true", help="measure the list too, and a ticker of the loop")
+    parser.add_argument("--door", default="trio", help="trio, asyncio, uvloop or dict")
+    parser.add_argument("--rate", type=int, default=0, help="how many events come each second; 0: all at once")
+    parser.add_argument("--switch-interval", type=float, default=0.005, help="of threads, in seconds")
     parser.add_argument("--drop-managed-fields", action="store_true")
     parser.add_argument("--json", action="store_true", help="request JSON, by a client that prefers protobuf")
     return parser.parse_args()
@@ -71,6 +77,11 @@ def say(**values: object) -> None:
 def ready() -> None:
     """Tell the harness that the cache is filled."""
     say(ready=True)
+
+
+def of_list(values: Mapping[str, object]) -> dict[str, object]:
+    """Name what was measured of the list, beside what is measured of the events after it."""
+    return {f"list_{name}": value for name, value in values.items()}
 
 
 def finish(values: dict[str, object]) -> NoReturn:

@@ -27,11 +27,15 @@ OURS = (
 )
 PINNED: Mapping[str, tuple[str, ...]] = {
     "trioformer": OURS,
+    "trioformer_aio": (*OURS, "uvloop==0.23.0"),
+    "trioformer_sync": OURS,
     "limit": OURS,
     "trio": OURS[:1],
     "kubernetes": ("kubernetes==37.0.2",),
+    "kubernetes_aio": ("kubernetes==37.0.2",),
     "kubernetes_asyncio": ("kubernetes-asyncio==36.1.0",),
     "lightkube": ("lightkube==1.0.1",),
+    "lightkube_async": ("lightkube==1.0.1",),
     "kr8s": ("kr8s==0.20.15",),
     "kubex": ("kubex[aiohttp,k8s-1-36]==0.1.0b3", "kubex-core==0.1.0b3", "kubex-k8s-1-36==0.1.0b3"),
     "kubesdk": ("kubesdk==0.3.4",),

@@ -48,6 +48,8 @@ def derived(values: Mapping[str, float], *, pods: int, events: int) -> Numbers:
         found["pods_per_s"] = pods / wall
     if cpu is not None and events:
         found["cpu_per_event"] = cpu / events * 1e6
+    if "list_cpu" in found:
+        found["list_cpu_per_pod"] = found["list_cpu"] / pods * 1e6
     return found
 
 

@@ -77,7 +77,7 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
         RunFailedError: It ended without a result, or did not end.
     """
     if workload.server == "replay":
-        server.tell(f"reset {pods} {events}")
+        server.tell(f"reset {pods} {events} {workload.rate}")
     arguments = [
         "--kubeconfig",
         server.said["kubeconfig"],
@@ -85,6 +85,7 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
         str(pods),
         "--events",
         str(events),
+        *(("--rate", str(workload.rate)) if workload.rate else ()),
         *entrant.flags,
     ]
     if entrant.rival == "client_go":
@@ -93,7 +94,7 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
         program = BENCHMARKS / "drivers" / f"{'start' if workload.kind == 'start' else 'drive'}_{entrant.rival}.py"
         command = [str(python_of(entrant.rival)), str(program), workload.kind, *arguments]
     environment = {**os.environ}
-    if entrant.rival == "trioformer":
+    if entrant.rival.startswith("trioformer"):
         environment["PYTHONPATH"] = str(SOURCE)
     began = time.perf_counter()
     process = subprocess.Popen(

@@ -52,6 +52,8 @@ class Workload:
     events: int = 0
     size: Literal["large", "small"] = "large"
     tls: bool = False
+    rate: int = 0
+    """How many events the replay server sends each second; 0: as many as are read."""
     turns: int = 1
     """How many rounds for each that is asked for: more of what takes a second than of what takes minutes."""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -76,6 +78,10 @@ OTHERS = (
 DROPPED = Entrant("trioformer, no managedFields", "trioformer", ("--drop-managed-fields",))
 GO_DROPPED = Entrant("client-go, no managedFields", "client_go", ("--drop-managed-fields",))
 AT_10K = Entrant("trioformer, 10,000 pods", "trioformer", pods=10_000)
+TRIO = Entrant("trioformer, trio", "trioformer_aio", ("--tick", "--door", "trio"))
+DOORS = tuple(
+    Entrant(f"trioformer.aio, {loop}", "trioformer_aio", ("--tick", "--door", loop)) for loop in ("asyncio", "uvloop")
+)
 
 SYNC = {"wall": "s", "cpu": "CPU s", "rss": "MB", "rss_per_pod": "KB/pod"}
 STORM = {"events_per_s": "events/s", "cpu_per_event": "CPU µs/event", "coalesced": "merged", "high_water": "high water"}
@@ -139,6 +145,8 @@ WORKLOADS: dict[str, Workload] = {
             JSON,
             Entrant("trioformer, node index", "trioformer", ("--node-index",)),
             Entrant("trioformer, 10 handlers", "trioformer", ("--handlers", "10")),
+            Entrant("trioformer, controller", "trioformer", ("--controller", "plain")),
+            Entrant("trioformer, controller with a journal", "trioformer", ("--controller", "journal")),
             Entrant("trioformer, JSON, handler reads", "trioformer", ("--json", "--read")),
             LIMIT,
             GO,
@@ -161,6 +169,74 @@ WORKLOADS: dict[str, Workload] = {
         ),
         events=STORM_EVENTS,
         columns=STORM,
+    ),
+    "doors": Workload(
+        "10,000 pods into the cache, then 50,000 MODIFIED events, beside a ticker of 5 ms",
+        "storm",
+        "replay",
+        (
+            TRIO,
+            *DOORS,
+            *(
+                Entrant(label, rival, ("--tick",), pods, events)
+                for label, rival, pods, events in (
+                    ("kubernetes-asyncio", "kubernetes_asyncio", None, 2_000),
+                    ("kubernetes.aio", "kubernetes_aio", None, 2_000),
+                    ("lightkube, AsyncClient", "lightkube_async", None, 10_000),
+                    ("kr8s", "kr8s", 1_000, 500),
+                )
+            ),
+        ),
+        tuple(
+            target
+            for each in DOORS
+            for target in (
+                Target("list_cpu", each.label, TRIO.label, at_most=1.2),
+                Target("cpu_per_event", each.label, TRIO.label, at_most=1.2),
+                Target("list_p99", each.label, at_most=20 * MS),
+                Target("p99", each.label, at_most=20 * MS),
+                Target("coalesced", each.label, at_most=0),
+            )
+        ),
+        events=STORM_EVENTS,
+        columns={
+            "list_cpu_per_pod": "CPU µs/pod",
+            "cpu_per_event": "CPU µs/event",
+            **{
+                f"{phase}{what}": f"{heading}, {what} ms"
+                for phase, heading in (("list_", "list"), ("", "events"))
+                for what in ("p50", "p99", "max")
+            },
+            "coalesced": "merged",
+        },
+    ),
+    "threads": Workload(
+        "Reads of four threads beside 1,000 events each second",
+        "storm",
+        "replay",
+        tuple(
+            Entrant(
+                f"{label}, {interval * 1e6:,.0f} µs", "trioformer_sync", (*flags, "--switch-interval", str(interval))
+            )
+            for interval in (0.005, 0.000001)
+            for label, flags in (("trioformer.sync", ()), ("a dictionary", ("--door", "dict")))
+        ),
+        tuple(
+            Target(what, f"trioformer.sync, {interval} µs", at_most=0)
+            for interval in ("5,000", "1")
+            for what in ("wrong", "coalesced")
+        ),
+        events=14_000,
+        rate=1_000,
+        columns={
+            "gets_per_s": "get/s",
+            "lists_per_s": "by_index of 100 pods/s",
+            "checked_per_s": "checks/s",
+            "wrong": "wrong reads",
+            "p50": "events late, p50 ms",
+            "p99": "p99 ms",
+            "coalesced": "merged",
+        },
     ),
     "storm-tls": Workload(
         "50,000 MODIFIED events of 10 KB over TLS",
@@ -218,7 +294,7 @@ WORKLOADS: dict[str, Workload] = {
         "2,000 config maps created, read, patched and deleted by 16 workers",
         "crud",
         "real",
-        (OURS, GO, GO_JSON, *OTHERS),
+        (OURS, *DOORS, GO, GO_JSON, *OTHERS),
         (
             Target("requests_per_cpu_s", "trioformer", "client-go, JSON", at_least=0.5),
             *(Target("requests_per_cpu_s", "trioformer", each.label, at_least=1.0) for each in OTHERS),

@@ -12,7 +12,8 @@ round and round) as fast as they are read, each in an HTTP chunk and a TLS recor
 With ``sendInitialEvents=true`` the watch begins with the list, as ADDED events and a bookmark.
 Both are in protobuf for a client that prefers it, otherwise in JSON.
 
-``reset PODS EVENTS`` says how much of it the next client is sent.
+``reset PODS EVENTS RATE`` says how much of it the next client is sent, and how many events a second; 0 sets no rate.
+With a rate, each event is of the pod 7919 after the one before, so that a client's order of objects is not theirs.
 
 The objects are encoded before; what is left are the digits of the resourceVersion and the frames of events.
 A thread for each connection hands the kernel whole vectors of pieces.
@@ -29,6 +30,7 @@ import ssl
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -47,6 +49,7 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 MAGIC, END = b"k8s\0", b'\x1a\0"\0'
 EVENTS_AT_ONCE = 300  # three pieces each; the kernel takes 1024
 ITEMS_AT_ONCE = 200  # four pieces each
+STEP = 7919  # a prime
 
 CORE = {
     "kind": "APIResourceList",
@@ -156,6 +159,7 @@ class Replay:
     def __init__(self, size: str, count: int, events: int) -> None:
         self.events = events
         self.listed = count
+        self.rate = 0
         self.go = threading.Event()
         self._as_json = Pods(size, count)
         self._as_protobuf = ProtobufPods(size, count)
@@ -189,10 +193,10 @@ class Replay:
             yield chunk(encoding.event(type_, b"".join(item))).partition(pods.VERSION)
 
 
-def in_vectors(events: Iterable[Part], first: int) -> Iterator[list[bytes]]:
+def in_vectors(events: Iterable[Part], first: int, at_once: int = EVENTS_AT_ONCE) -> Iterator[list[bytes]]:
     """The pieces of events, in vectors; ``first`` is the number of the first resourceVersion."""
     numbered = enumerate(events, first)
-    while some := list(itertools.islice(numbered, EVENTS_AT_ONCE)):
+    while some := list(itertools.islice(numbered, at_once)):
         yield [piece for number, (before, _, after) in some for piece in (before, pods.version(number), after)]
 
 
@@ -275,9 +279,16 @@ def play_watch(connection: Connection, replay: Replay, query: dict[str, str], ac
         version = pods.version(replay.listed).decode()
         end = {"metadata": {"resourceVersion": version, "annotations": {"k8s.io/initial-events-end": "true"}}}
         connection.sendall(chunk(encoding.event("BOOKMARK", encoding.item(end))))
-    storm = itertools.cycle(list(replay.event_chunks(encoding, "MODIFIED")) if replay.events else ())
+    chunks = list(replay.event_chunks(encoding, "MODIFIED")) if replay.events else []
     replay.go.wait()
-    for vector in in_vectors(itertools.islice(storm, replay.events), len(encoding.items) + 1):
+    if replay.rate:
+        chunks = [chunks[number * STEP % len(chunks)] for number in range(len(chunks))]
+    storm = itertools.cycle(chunks)
+    began, rate = time.perf_counter(), replay.rate
+    vectors = in_vectors(itertools.islice(storm, replay.events), len(encoding.items) + 1, 1 if rate else EVENTS_AT_ONCE)
+    for number, vector in enumerate(vectors):
+        if rate:
+            time.sleep(max(0.0, began + number / rate - time.perf_counter()))
         send_all(connection, vector, group=3)
     connection.recv(1)  # until the client goes
 
@@ -363,7 +374,7 @@ def main() -> None:
             command, *numbers = line.split()
             if command == "reset":
                 replay.go.clear()
-                replay.listed, replay.events = map(int, numbers)
+                replay.listed, replay.events, replay.rate = map(int, numbers)
             elif command == "go":
                 replay.go.set()
 
