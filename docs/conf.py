@@ -42,6 +42,9 @@ project_copyright = f"2026, {author}"
 
 OTHER_PROJECTS = {"attrs", "cattrs", "httpx", "msgspec", "prometheus_client", "pytest", "trio", "yaml"}
 
+# They repeat names of other packages, which are meant everywhere else.
+DOORS = ("trioformer.aio", "trioformer.sync")
+
 # Generated kinds that public signatures mention, and that the reference has no entry for.
 INTERNAL = {
     "CustomResourceConversion",
@@ -179,7 +182,7 @@ def _ours(domain: PythonDomain, target: str) -> str | None:
         target = ".".join([*public, parts[-1]])
         return target if target in domain.objects else None
     found = [name for name in domain.objects if name.startswith("trioformer.") and name.endswith(f".{target}")]
-    return min(found, key=lambda name: name.count("."), default=None)
+    return min(found, key=lambda name: (name.startswith(DOORS), name.count(".")), default=None)
 
 
 def resolve(
@@ -239,6 +242,11 @@ def mend_targets(app: Sphinx, doctree: nodes.document) -> None:
         elif node["reftarget"] in ("Pod", "ServiceAccount"):
             # `Api` imports them for type checkers only.
             node["reftarget"] = f"trioformer.models.core_v1.{node['reftarget']}"
+        elif node["reftarget"] in ("Api", "Client", "WatchStream"):
+            # The doors have classes of the same names.
+            module = node.get("py:module") or ""
+            package = module if module.startswith(DOORS) else "trioformer.client"
+            node["reftarget"] = f"{package}.{node['reftarget']}"
 
 
 def setup(app: Sphinx) -> None:

@@ -38,17 +38,21 @@ def call_of(function: object) -> str:
     """Return the keywords in front of a call: "", "await", "async with", "with" or "async for … in"."""
     function = getattr(function, "__func__", function)  # of a class method
     while (keywords := MAKES_MANAGER.get(getattr(function, "__code__", None))) is None:
-        if not hasattr(function, "__wrapped__"):
-            break
-        function = function.__wrapped__
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is None or _returns(wrapped) != _returns(function):
+            break  # `start_cache` has the parameters of `open_cache`, and no block
+        function = wrapped
     if keywords is not None:
         return keywords
     if inspect.iscoroutinefunction(function):
         return "await"
     if inspect.isasyncgenfunction(function):
         return "async for … in"
-    returns = str(getattr(function, "__annotations__", {}).get("return", ""))
-    return IS_MANAGER.get(re.split(r"\W", returns.replace("contextlib.", ""), maxsplit=1)[0], "")
+    return IS_MANAGER.get(re.split(r"\W", _returns(function).replace("contextlib.", ""), maxsplit=1)[0], "")
+
+
+def _returns(function: object) -> str:
+    return str(getattr(function, "__annotations__", {}).get("return", ""))
 
 
 def aliases_of(packages: Iterable[str]) -> dict[str, str]:

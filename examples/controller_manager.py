@@ -60,7 +60,6 @@ from trioformer.leaderelection import LeaderElectionOptions
 from trioformer.manager import (
     LeaderElection,
     ManagerContext,
-    enabled_controllers,
     follow_file,
     run_controllers,
 )
@@ -368,13 +367,12 @@ async def run_manager(
         metrics.register_controller(worker.controller)
         return worker
 
-    enabled = enabled_controllers(WORKERS, arguments.controllers)
-    starter = Starter(factory, enabled, make)
+    starter = Starter(factory, arguments.controllers, make)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(starter.run_informers)
         await run_controllers(
             client,
-            dict.fromkeys(enabled, starter.start),
+            dict.fromkeys(arguments.controllers, starter.start),
             start_interval=arguments.start_interval,
             http=arguments.http,
             checks={"caches": starter.caches},
@@ -501,13 +499,23 @@ def election_of(arguments: Arguments) -> LeaderElection | None:
     return election if arguments.leader_elect else None
 
 
-def controllers(text: str) -> str:
-    """Parse a list of controllers for argparse."""
-    try:
-        enabled_controllers(WORKERS, text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
+def controllers(text: str) -> list[str]:
+    """Parse a list of controllers for argparse, and return the enabled ones. The first
+    item that names a controller decides.
+    """
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    unknown = sorted({item.removeprefix("-") for item in items} - {*WORKERS, "*"})
+    if unknown:
+        names = ", ".join(map(repr, unknown))
+        raise argparse.ArgumentTypeError(
+            f"unknown controllers in the list {text!r}: {names}; "
+            f"known controllers: {', '.join(sorted(WORKERS))}"
+        )
+
+    def decisive(name: str) -> str:
+        return next((item for item in items if item in (name, f"-{name}")), "*")
+
+    return [name for name in WORKERS if decisive(name) in {*items} - {f"-{name}"}]
 
 
 def log_file(text: str) -> int:

@@ -35,7 +35,6 @@ from trioformer import (
 )
 from trioformer.controller import (
     Controller,
-    Expectations,
     Request,
     RequeueAfter,
     claim_objects,
@@ -195,7 +194,6 @@ class Operator:
     factory: SharedInformerFactory
     recorder: EventRecorder
     now: Callable[[], datetime]
-    expectations: Expectations = attrs.field(factory=Expectations)
 
     def controller(self) -> Controller:
         controller = Controller(
@@ -203,23 +201,18 @@ class Operator:
         )
         controller.watch(self.factory.informer(Website))
         for kind in OWNED:
-            observe = self.expectations.observing(owner_of)
-            controller.watch(
-                self.factory.informer(kind), enqueue=website_of, predicates=[observe]
-            )
+            controller.watch(self.factory.informer(kind), enqueue=website_of)
         return controller
 
     async def reconcile(self, request: Request) -> RequeueAfter | None:
         """Reconcile one Website. The method is idempotent."""
         website = self.factory.informer(Website).lister.get(request)
         if website is None:
-            self.expectations.forget(request)
             return None
         try:
             if website.metadata.deletion_timestamp is not None:
                 return await self.take_down(website)
-            if self.expectations.is_satisfied(request):
-                await self.bring_up(website)
+            await self.bring_up(website)
         except (StatusError, ExceptionGroup) as error:  # claim_objects raises a group
             causes = error.exceptions if isinstance(error, ExceptionGroup) else [error]
             note = "; ".join(map(str, causes))
@@ -227,7 +220,7 @@ class Operator:
                 website, type="Warning", reason="Failed", action="Reconcile", note=note
             )
             raise
-        return self.expectations.requeue(request)
+        return None
 
     async def bring_up(self, website: Website) -> None:
         """Create missing objects, delete excess pods, and report the observed state."""
@@ -299,18 +292,13 @@ class Operator:
         }
 
     async def create(self, website: Website, obj: KubernetesObject) -> None:
-        with self.expectations.creating(Request.of(website)):
-            made = await self.client.api(type(obj)).create(obj)
+        made = await self.client.api(type(obj)).create(obj)
         self.record(website, "Created", "Create", f"created {made.kind} {made.name}")
 
     async def delete(self, website: Website, obj: KubernetesObject) -> None:
-        with (
-            suppress(NotFoundError),
-            self.expectations.deleting(Request.of(website), obj),
-        ):
-            await self.client.api(type(obj), namespace=obj.namespace).delete(
-                obj.name, uid=obj.uid
-            )
+        api = self.client.api(type(obj), namespace=obj.namespace)
+        with suppress(NotFoundError):
+            await api.delete(obj.name, uid=obj.uid)
             self.record(website, "Deleted", "Delete", f"deleted {obj.kind} {obj.name}")
 
     async def report(self, website: Website, pods: int, missing: str) -> None:
@@ -330,12 +318,9 @@ class Operator:
             pods=pods,
             conditions=conditions,
         )
-        written = await self.client.api(Website).update_status(
+        await self.client.api(Website).update_status(
             website, website.evolve(status=status), optimistic_lock=True
         )
-        # The next reconcile compares with this status, so wait until the cache
-        # contains it.
-        await self.factory.informer(Website).wait_until_at_least(written)
 
     def record(self, website: Website, reason: str, action: str, note: str) -> None:
         self.recorder.event(website, reason=reason, action=action, note=note)

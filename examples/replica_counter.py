@@ -66,11 +66,12 @@ class ReplicaCounter:
         print(f"{request}: {running} running")
 
 
-async def report_dropped(request: Request, error: Exception) -> None:
+async def report(request: Request, error: Exception, then: str) -> None:
     """Report a request that failed too often. The next event of its object adds it
     again.
     """
-    print(f"{request}: dropped after {error}")
+    if then == "dropped":
+        print(f"{request}: dropped after {error}")
 
 
 async def serve(
@@ -92,7 +93,7 @@ async def serve(
         counter.reconcile,
         workers=4,
         max_retries=5,
-        on_dropped=report_dropped,
+        on_error=report,
         reconcile_deadline=30,
     )
     controller.watch(

@@ -18,21 +18,22 @@ from command_line import Arguments, connect, namespace_of, parser_of, positive, 
 
 from trioformer import Api, TrioformerError
 from trioformer.models.core_v1 import Pod
-from trioformer.pods import CompletedCommand, run_in_pod
+from trioformer.pods import run_in_pod
 from trioformer.testing import APIServer, ScriptedProcess
 
 
 async def run_in_all(
     api: Api[Pod], pods: Iterable[Pod], command: Sequence[str], *, at_once: int
-) -> dict[str, CompletedCommand | TrioformerError]:
-    """Run a command in pods, and return the result for each name of a pod."""
-    results: dict[str, CompletedCommand | TrioformerError] = {}
+) -> dict[str, str | TrioformerError]:
+    """Run a command in pods, and return the output for each name of a pod."""
+    results: dict[str, str | TrioformerError] = {}
     limiter = trio.CapacityLimiter(at_once)
 
     async def run(pod: Pod) -> None:
         async with limiter:
             try:
-                results[pod.name] = await run_in_pod(api, pod, command)
+                done = await run_in_pod(api, pod, command)
+                results[pod.name] = done.text.rstrip()
             except TrioformerError as error:  # the other pods continue
                 results[pod.name] = error
 
@@ -60,8 +61,7 @@ async def main(arguments: Arguments) -> int:
             api, pods, arguments.command or ["hostname"], at_once=arguments.at_once
         )
     for name, result in sorted(results.items()):
-        text = result if isinstance(result, TrioformerError) else result.text.rstrip()
-        print(f"{name}: {text}")
+        print(f"{name}: {result}")
     return int(any(isinstance(result, TrioformerError) for result in results.values()))
 
 

@@ -19,7 +19,7 @@ from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.apps_v1 import Deployment, ReplicaSet, StatefulSet
 from trioformer.models.core_v1 import Pod
-from trioformer.testing import APIServer, simulate_cluster
+from trioformer.testing import APIServer
 from trioformer.watchtools import deleted, has_condition, resuming_watch, wait_for
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -218,9 +218,11 @@ async def simulate_replica_set(
 async def simulate_forbidden_secrets(
     server: APIServer, *, task_status: Started = IGNORED
 ) -> None:
-    """Simulate the usual cluster, in which reading Secrets is forbidden."""
+    """Create some pods, in a cluster in which reading Secrets is forbidden."""
     server.fail_next(1_000, resource="secrets", status=403)
-    await simulate_cluster(server, task_status=task_status)
+    for number in range(3):
+        server.create(pod(f"web-{number}"))
+    task_status.started()
 
 
 async def simulate_rival(server: APIServer, *, task_status: Started = IGNORED) -> None:

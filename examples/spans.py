@@ -5,7 +5,6 @@ The tracer is an argument, so that this file does not import OpenTelemetry.
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import attrs
 
 from trioformer.controller import Controller, Request, current_request
+from trioformer.transport import ObservedRequest
 
 Running = dict[str, tuple[AbstractContextManager[Any], Any]]
 """The managers and spans of the running calls, by ``reconcile_id``."""
@@ -69,13 +69,18 @@ class RequestSpans:
 
     tracer: Any
     """The ``opentelemetry.trace.Tracer``."""
+    _spans: dict[ObservedRequest, Any] = attrs.field(factory=dict[ObservedRequest, Any])
 
-    def ended(
-        self, *, method: str, code: int | None, duration: float, **_: object
-    ) -> None:
-        if current_request() is None:
-            return  # a request of an informer, for example
-        now = time.time_ns()
-        span = self.tracer.start_span(method, start_time=now - int(duration * 1e9))
-        span.set_attribute("http.response.status_code", code or 0)
-        span.end(now)
+    def request_started(self, request: ObservedRequest) -> None:
+        if current_request() is not None:  # not a request of an informer, for example
+            self._spans[request] = self.tracer.start_span(
+                f"{request.method} {request.path}",
+                attributes={"url.template": request.path},
+            )
+
+    def request_ended(self, request: ObservedRequest) -> None:
+        if (span := self._spans.pop(request, None)) is not None:
+            span.set_attribute("http.response.status_code", request.code or 0)
+            if request.reason:
+                span.set_attribute("error.type", request.reason)
+            span.end()

@@ -100,14 +100,13 @@ class Operator:
         await controller.drop_finalizer(self.client, website, LABEL)
 
     async def report(self, website: Website, reason: str, message: str, *, available: int = 0) -> None:
-        """Write the status if it has changed, and wait until the cache contains the new status."""
+        """Write the status if it has changed."""
         old, is_ready, generation = website.status.conditions, reason == "Available", website.metadata.generation
         conditions = set_condition(
             old, type="Ready", status=is_ready, reason=reason, message=message, observed_generation=generation
         )
         new = website.evolve(status=WebsiteStatus(available=available, conditions=conditions))
-        written = await self.client.api(Website).update_status(website, new, optimistic_lock=True)
-        await self.websites.wait_until_at_least(written)
+        await self.client.api(Website).update_status(website, new, optimistic_lock=True)
 
 
 async def start(context: manager.ManagerContext) -> Controller:

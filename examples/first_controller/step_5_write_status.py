@@ -83,8 +83,7 @@ class Reconciler:
             return
         print(f"{request}: {ready} ready, {app.spec.min_ready} needed")
         apps, new = self.client.api(App), app.evolve(status=status)
-        written = await apps.update_status(app, new, optimistic_lock=True)
-        await self.apps.wait_until_at_least(written)  # the next reconcile reads it
+        await apps.update_status(app, new, optimistic_lock=True)
 
 
 def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:

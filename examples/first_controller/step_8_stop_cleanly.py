@@ -80,8 +80,7 @@ class Reconciler:
             return
         logger.info("%s: %d ready, %d needed", request, ready, app.spec.min_ready)
         apps, new = self.client.api(App), app.evolve(status=status)
-        written = await apps.update_status(app, new, optimistic_lock=True)
-        await self.apps.wait_until_at_least(written)  # the next reconcile reads it
+        await apps.update_status(app, new, optimistic_lock=True)
 
 
 def conditions_of(app: App, ready: int) -> tuple[Condition, ...]:

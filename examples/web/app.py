@@ -1,7 +1,6 @@
-"""A web app that answers from a cache of pods: hypercorn on trio, uvicorn on asyncio.
+"""A web app on trio that answers from a cache of pods. ``dashboard.py`` uses asyncio.
 
     hypercorn -k trio app:app
-    uvicorn app:asyncio_app
 
 Try: curl http://127.0.0.1:8000/pods/default
 """
@@ -10,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TypedDict
 
 import trio
-from anyio import to_thread
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -38,13 +34,6 @@ async def follow_pods(*, task_status: trio.TaskStatus[Lister[Pod]]) -> None:
             task_status.started(pods.lister)
 
 
-def names_of(pods: Lister[Pod], namespace: str) -> list[str]:
-    return [pod.name for pod in pods.list(namespace=namespace)]
-
-
-# --- on trio ---
-
-
 @asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncGenerator[State]:
     async with trio.open_nursery() as nursery:
@@ -53,35 +42,8 @@ async def lifespan(app: Starlette) -> AsyncGenerator[State]:
 
 
 async def list_pods(request: Request[State]) -> JSONResponse:
-    names = names_of(request.state["pods"], request.path_params["namespace"])
-    return JSONResponse(names)
+    pods = request.state["pods"].list(namespace=request.path_params["namespace"])
+    return JSONResponse([pod.name for pod in pods])
 
 
 app = Starlette(routes=[Route("/pods/{namespace}", list_pods)], lifespan=lifespan)
-
-
-# --- on asyncio, with trio in a thread ---
-
-
-class PortalState(State):
-    portal: BlockingPortal
-
-
-@asynccontextmanager
-async def lifespan_with_thread(app: Starlette) -> AsyncGenerator[PortalState]:
-    with start_blocking_portal(backend="trio") as portal:
-        running, pods = await to_thread.run_sync(portal.start_task, follow_pods)
-        yield {"pods": pods, "portal": portal}
-        running.cancel()
-
-
-async def list_pods_in_thread(request: Request[PortalState]) -> JSONResponse:
-    state, namespace = request.state, request.path_params["namespace"]
-    read = partial(names_of, state["pods"], namespace)
-    return JSONResponse(await to_thread.run_sync(state["portal"].call, read))
-
-
-asyncio_app = Starlette(
-    routes=[Route("/pods/{namespace}", list_pods_in_thread)],
-    lifespan=lifespan_with_thread,
-)

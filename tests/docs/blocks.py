@@ -23,7 +23,7 @@ PARTS = {"end-at", "end-before", "lines", "pyobject", "start-after", "start-at"}
 
 DIRECTIVE = re.compile(r"( *)\.\. (code-block|literalinclude):: *(\S*)$")
 OPTION = re.compile(r" *:([\w-]+):(?: +(.*))?$")
-COMMENT = re.compile(r" *\.\. (logs|not run|raises): +(.+)$")
+COMMENT = re.compile(r" *\.\. (logs|not run|raises|runs in): +(.+)$")
 FENCE = re.compile(r"```(\w*)$")
 README_COMMENT = re.compile(r"<!-- (logs|not run|raises): (.+) -->$")
 
@@ -55,6 +55,11 @@ class Block:
     def raises(self) -> str:
         """The name of the error that it shows."""
         return self.said.get("raises", "")
+
+    @property
+    def runs_in(self) -> str:
+        """What the program around it runs: ``trio``, ``asyncio`` or ``a thread``."""
+        return self.said.get("runs in", "trio")
 
     @property
     def logs(self) -> str:

@@ -12,12 +12,16 @@ A block with ``if __name__ == "__main__":`` is a whole program.  It runs by itse
 its own ``run``, and is cancelled after `PATIENCE` virtual seconds.  The blocks after it find its names.
 Functions named ``test_…`` are run, with the fixtures of the pytest plugin and ``tmp_path``.
 
+A block that says ``runs in: asyncio`` or ``runs in: a thread`` runs after all these, in real time and beside a server
+of its own, which is the one in the kubeconfig.  It begins with the names of the blocks before it.
+
 A module that a page shows a part of (``literalinclude``) is imported: its names are there for the blocks after it.
 """
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import builtins
 import contextlib
 import dis
@@ -31,6 +35,7 @@ import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +48,14 @@ import trioformer
 import trioformer.client
 from tests.docs.blocks import ROOT, Block, page_name
 from tests.docs.cluster import KUBECONFIG, fill
-from tests.support.processes import logging_as_in_a_new_process
+from tests.support.processes import logging_as_in_a_new_process, serving_in_a_thread
 from trioformer.client import Client
-from trioformer.testing import APIServer
+from trioformer.testing import APIServer, serve_http
 
 PATIENCE = 20
 """Virtual seconds after which a block counts as one that does not end."""
+REAL_PATIENCE = 1
+"""Seconds after which a block of asyncio counts as one that does not end."""
 THRESHOLD = 0.01
 """Real seconds that virtual time leaves to threads, such as those that read files."""
 GIVEN = Path(__file__).parent / "given"
@@ -189,7 +196,9 @@ class Page:
 
     def __init__(self, path: Path, blocks: Sequence[Block], folder: Path) -> None:
         self.path = path
-        self.blocks = [block for block in blocks if block.language in ("python", "pycon") and not block.not_run]
+        shown = [block for block in blocks if block.language in ("python", "pycon") and not block.not_run]
+        self.blocks = [block for block in shown if block.runs_in == "trio"]
+        self.outside = {way: [block for block in shown if block.runs_in == way] for way in ("asyncio", "a thread")}
         self.folder = folder
         self.module = types.ModuleType(f"docs.{page_name(path).replace('/', '.')}")
         self.namespace = vars(self.module)
@@ -212,6 +221,8 @@ class Page:
                     real_run(self._run, given, programs, clock=virtual_clock())
                 except BaseExceptionGroup as group:
                     raise single(group) from None
+                if any(self.outside.values()):
+                    self._run_outside_of_trio()
         self._check_names()
         self._check_log(lines)
 
@@ -227,6 +238,36 @@ class Page:
                 else:
                     await self._run_block(block, nursery)
             nursery.cancel_scope.cancel()
+
+    def _run_outside_of_trio(self) -> None:
+        server = APIServer()
+        fill(server)
+        with serving_in_a_thread(partial(serve_http, server)) as url:
+            kubeconfig = self.folder / ".kube" / "config"
+            kubeconfig.write_text(KUBECONFIG.replace("http://127.0.0.1:1", url))
+            asyncio.run(self._run_in_asyncio())
+            for block in self.outside["a thread"]:
+                exec(self._compile(block), self.namespace)
+
+    async def _run_in_asyncio(self) -> None:
+        pending = []
+        for block in self.outside["asyncio"]:
+            result = eval(self._compile(block), self.namespace)
+            if inspect.iscoroutine(result):
+                task = asyncio.ensure_future(result)
+                await asyncio.wait([task], timeout=REAL_PATIENCE)
+                if task.done():
+                    task.result()
+                else:
+                    pending.append(task)
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
+    def _compile(self, block: Block) -> types.CodeType:
+        code = compile_block(block)
+        self.codes.append(code)
+        return code
 
     def _check_log(self, lines: Sequence[str]) -> None:
         """Find warnings of the library, such as that of a period without effect, which no block says that it shows."""
@@ -244,8 +285,7 @@ class Page:
 
     async def _execute(self, block: Block, ended: trio.Event) -> None:
         known = set(self.namespace)
-        code = compile_block(block)
-        self.codes.append(code)
+        code = self._compile(block)
         raised: list[BaseException] = []
         try:
             result = eval(code, self.namespace)

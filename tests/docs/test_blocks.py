@@ -189,6 +189,21 @@ def test_a_block_that_shows_an_error_must_raise_it(folder: Path) -> None:
         page_of(folder, "[].copy()", raises="LookupError").run()
 
 
+def test_blocks_outside_of_trio_run_too(folder: Path) -> None:
+    reads = "with sync.open_client() as client: assert len(client.api(Pod, namespace='default').list()) == 3"
+    texts = {
+        "asyncio": "async with aio.open_cache(Pod) as pods: await pods.wait_until_synced(); assert len(pods) == 3",
+        "a thread": f"from trioformer import sync\n{reads}",
+    }
+    path = DOCS / "none.rst"
+    imports = Block(path, 1, "python", "from trioformer import aio\nfrom trioformer.models.core_v1 import Pod")
+    blocks = [Block(path, 9, "python", text, said={"runs in": way}) for way, text in texts.items()]
+    Page(path, [imports, *blocks], folder).run()
+    blocks[0] = Block(path, 9, "python", "await missing()", said={"runs in": "asyncio"})
+    with pytest.raises(NameError, match="missing"):
+        Page(path, [imports, *blocks], folder).run()
+
+
 @pytest.mark.parametrize("name", ["howto/controllers", "howto/logging", "howto/metrics"])
 def test_a_page_leaves_logging_and_metrics_as_they_were(name: str, folder: Path) -> None:
     path = next(path for path in PYTHON if page_name(path) == name)

@@ -1,7 +1,8 @@
 """Checks the types in the Python blocks of all pages with mypy and pyright: ``python -m tests.docs.typed_pages``.
 
 The blocks of a page become the body of one async function, in which names that are given to the page have any type, and
-each whole program the body of another.  Sessions at a prompt are not checked: there a name changes its type freely.
+each whole program and those that run outside of trio the body of another.  Sessions at a prompt are not checked: a name
+changes its type freely there.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def lines_of(path: Path) -> Iterator[Line]:
     """Return the lines of a module with the blocks of a page."""
     yield from ((line, "") for line in HEAD.splitlines())
     given = GIVEN / f"{page_name(path)}.py"
-    blocks = [block for block in blocks_of(path) if block.language == "python" and not block.not_run]
+    shown = [block for block in blocks_of(path) if block.language == "python" and not block.not_run]
+    blocks = [block for block in shown if block.runs_in == "trio"]
     words = {word for block in blocks if block.included is None for word in re.findall(r"\w+", block.text)}
     if given.exists():
         yield from imports_of(given, given.read_text(), words)
@@ -76,6 +78,13 @@ def lines_of(path: Path) -> Iterator[Line]:
             continue
         for number, line in enumerate(block.text.splitlines(), start=block.line):
             yield f"    {line}", f"{path.relative_to(ROOT)}:{number}"
+
+    for way, head in (("asyncio", "async def in_asyncio() -> None:"), ("a thread", "def in_a_thread() -> None:")):
+        yield from ((line, "") for line in (head, "    ..."))
+        for block in shown:
+            if block.runs_in == way:
+                for number, line in enumerate(block.text.splitlines(), start=block.line):
+                    yield f"    {line}", f"{path.relative_to(ROOT)}:{number}"
 
     for block in programs:
         yield f"async def program_{block.line}() -> None:", ""

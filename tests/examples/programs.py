@@ -11,7 +11,7 @@ from tests.support.processes import ROOT
 FOLDER = ROOT / "examples"
 SHARED = {"command_line.py", "simulations.py", "spans.py"}
 """What the examples and pages import."""
-SERVED = {"web/app.py"}
+SERVED = {"web/app.py", "web/dashboard.py"}
 """What a web server imports."""
 ENDS_BY_ITSELF = {
     "apply_manifests.py",

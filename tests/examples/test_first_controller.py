@@ -245,7 +245,7 @@ def changed(number: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> types
     """Return step 9 with a block of the page in step 8: the bug is the first block, and the mend is the second."""
     program = (STEPS / PROGRAMS["stop-cleanly"]).read_text()
     blocks = re.findall(r"a part of step 8\n\.\. code-block:: python\n\n((?:   .*\n)+)", page("simulate"))
-    last = re.compile(r" +apps, new = self\.client.*\n(?:.*\n)*? +await self\.apps\.wait_until_at_least\(.*\n")
+    last = re.compile(r" +apps, new = self\.client.*\n +await apps\.update_status\(.*\n")
     assert len(last.findall(program)) == 1
     program = last.sub(textwrap.indent(textwrap.dedent(blocks[number]), " " * 8), program)
     program = program.replace("from trioformer import Client,", "from trioformer import Client, ConflictError,")

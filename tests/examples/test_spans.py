@@ -45,7 +45,7 @@ class Span:
     def set_status(self, status: object, description: str) -> None:
         self.status = status
 
-    def end(self, end_time: int | None = None) -> None:
+    def end(self) -> None:
         self.is_ended = True
 
 
@@ -58,8 +58,8 @@ class Tracer:
 
     spans: list[Span] = attrs.field(factory=list)
 
-    def start_span(self, name: str, *, start_time: int = 0, attributes: Mapping[str, str] | None = None) -> Span:
-        self.spans.append(Span(name, current_span.get(), dict(attributes or {})))
+    def start_span(self, name: str, *, attributes: Mapping[str, str]) -> Span:
+        self.spans.append(Span(name, current_span.get(), dict(attributes)))
         return self.spans[-1]
 
     @contextmanager
@@ -108,7 +108,9 @@ async def test_a_call_has_its_causes_its_requests_and_a_link_to_the_call_that_ca
     assert failed.events[0].startswith("added configmaps default/web")
     assert wrote.links == [failed]
     assert any("PATCH /api/v1/namespaces/default/configmaps/web" in event for event in wrote.events)
-    assert (patch.name, patch.parent) == ("PATCH", wrote)
+    template = "/api/v1/namespaces/{namespace}/configmaps/{name}"
+    assert (patch.name, patch.parent) == (f"PATCH {template}", wrote)
+    assert patch.attributes["url.template"] == template
     assert patch.attributes["http.response.status_code"] == 200
     assert saw.links == [wrote]
     assert "metadata.labels" in saw.events[0]

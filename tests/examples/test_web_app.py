@@ -1,4 +1,4 @@
-"""``examples/web``, on trio and beside asyncio, served by hypercorn from the cache of an embedded cluster."""
+"""``examples/web``, on trio, served by hypercorn from the cache of an embedded cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.support.processes import ROOT
 
@@ -42,12 +41,11 @@ def started(*arguments: str, cwd: Path, kubeconfig: Path) -> Iterator[tuple[subp
             process.kill()
 
 
-@pytest.mark.parametrize(("worker", "app"), [("trio", "app:app"), ("asyncio", "app:asyncio_app")])
-def test_a_web_app_answers_from_its_cache(worker: str, app: str, tmp_path: Path) -> None:
+def test_a_web_app_answers_from_its_cache(tmp_path: Path) -> None:
     config, pods = tmp_path / "config", tmp_path / "pods.yaml"
     pods.write_text(PODS)
     serve = ("trioformer.testing", "serve", "--bind=127.0.0.1:0", f"--load={pods}", f"--write-kubeconfig={config}")
-    hypercorn = ("hypercorn", "-k", worker, "--bind=127.0.0.1:0", "--access-logfile=-", app)
+    hypercorn = ("hypercorn", "-k", "trio", "--bind=127.0.0.1:0", "--access-logfile=-", "app:app")
     with (
         started(*serve, cwd=tmp_path, kubeconfig=config),
         started(*hypercorn, cwd=ROOT / "examples" / "web", kubeconfig=config) as (process, url),
