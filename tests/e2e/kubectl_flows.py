@@ -28,7 +28,7 @@ _REPLACED: Final = {
     r"\b\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d \+0000": "<time>",
     r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b": "<uid>",
     r'(resourceVersion"?: |Resource Version: +)"?\d+"?': r"\1<version>",
-    r"\b\d+[smhd](\d+[smhd])?\b|<invalid>": "<age>",
+    r"(?<!-)\b\d+[smhd](\d+[smhd])?\b|<invalid>": "<age>",  # conf-24d7h is a name
     r"\S*/(LIVE|MERGED|kubectl-edit)-\d+": r"/\1",
     r"kwok-[\d.]+|\bv1\.\d+\.\d+(\+trioformer)?(?=\s)": "<release>",
     r"(?m)^( +(?:compiler|gitCommit|goVersion): ).*": r"\1<build>",

@@ -26,7 +26,8 @@ from trioformer import SharedInformerFactory, open_client
 from trioformer.client import Client
 from trioformer.models.apps_v1 import Deployment, ReplicaSet, StatefulSet
 from trioformer.models.core_v1 import Namespace, Node, Pod
-from trioformer.testing import ControlPlane, ControlPlaneError
+from trioformer.testing import ControlPlane
+from trioformer.testing.control_plane._control_plane import ControlPlaneError
 from trioformer.watchtools import deleted, has_condition, wait_for
 
 

@@ -16,8 +16,8 @@ from trioformer import open_client
 from trioformer.client import Client
 from trioformer.errors import NotFoundError
 from trioformer.kubeconfig import load_config
-from trioformer.models import ObjectMeta, ResourceInfo, builtin_kind, from_dict
-from trioformer.models._kinds import builtin_resources
+from trioformer.models import ObjectMeta, ResourceInfo, from_dict
+from trioformer.models._kinds import builtin_kind, builtin_resources
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.apiregistration_v1 import APIService
 from trioformer.models.networking_v1 import ServiceCIDR as StableServiceCIDR

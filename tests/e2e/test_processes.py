@@ -27,7 +27,8 @@ from trioformer.errors import (
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models import from_dict
 from trioformer.models.core_v1 import Pod
-from trioformer.pods import CompletedCommand, attach_to_pod, exec_in_pod, run_in_pod
+from trioformer.pods import attach_to_pod, exec_in_pod, run_in_pod
+from trioformer.pods._exec import CompletedCommand
 from trioformer.testing import APIServer, ControlPlane, ScriptedProcess, serve_http
 
 MEBIBYTE = 1024 * 1024

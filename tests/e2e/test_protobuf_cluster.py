@@ -16,9 +16,9 @@ from trioformer import Client, open_client
 from trioformer.client import Api, ClientOptions
 from trioformer.errors import NotFoundError
 from trioformer.manifests import apply_manifests, delete_manifests, load_manifests
-from trioformer.models import KubernetesObject, builtin_kind, from_dict, to_dict
+from trioformer.models import KubernetesObject, from_dict, to_dict
 from trioformer.models._internal import Message
-from trioformer.models._kinds import builtin_resources
+from trioformer.models._kinds import builtin_kind, builtin_resources
 from trioformer.models.apps_v1 import Deployment, StatefulSet
 from trioformer.models.batch_v1 import Job
 from trioformer.models.core_v1 import ConfigMap, Secret, Service

@@ -33,6 +33,7 @@ from trioformer.client import Client
 from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, LimitRange, Namespace, Secret, ServiceAccount
 from trioformer.testing import ControlPlane
+from trioformer.transport import ObservedRequest
 
 PATIENCE = 90.0
 """Seconds after which a recovery counts as infinite."""
@@ -215,22 +216,19 @@ async def test_ten_of_ten_informers_notice_a_suspended_server_within_fifty_secon
 
 @attrs.define(eq=False)
 class RequestTimes:
-    """When each request ended, which is when its response began or it failed."""
+    """When the response of each request began, or when it failed."""
 
     times: list[float] = attrs.field(factory=list)
 
-    def ended(
-        self,
-        *,
-        method: str,
-        host: str,
-        code: int | None,
-        duration: float,
-        throttled: float | None,
-        for_watch: bool,
-        attempt: int,
-    ) -> None:
+    def request_started(self, request: ObservedRequest) -> None:
+        pass
+
+    def request_responded(self, request: ObservedRequest) -> None:
         self.times.append(trio.current_time())
+
+    def request_ended(self, request: ObservedRequest) -> None:
+        if request.code is None:
+            self.times.append(trio.current_time())
 
 
 async def create_places(client: Client) -> list[Place]:

@@ -24,8 +24,8 @@ from trioformer.crds import (
 )
 from trioformer.errors import BadRequestError, ConflictError, CRDInstallError, InvalidError
 from trioformer.models import (
-    EMPTY_MAP,
     JSON,
+    FrozenMap,
     KubernetesObject,
     Model,
     ObjectMeta,
@@ -62,7 +62,7 @@ class ShopSpec(Model):
     mode: Literal["fast", "slow"] = "fast"
     ports: Annotated[tuple[Port, ...], Schema(list_type="map", list_map_keys=("name",), max_items=8)] = ()
     hosts: Annotated[tuple[Annotated[str, Schema(min_length=1)], ...], Schema(list_type="set")] = ()
-    labels: Mapping[str, Annotated[str, Schema(max_length=5)]] = EMPTY_MAP
+    labels: Mapping[str, Annotated[str, Schema(max_length=5)]] = FrozenMap()
     limit: Quantity = Quantity("100m")
     until: Time | None = None
     secret: bytes | None = None

@@ -186,6 +186,16 @@ async def test_an_owned_object_is_applied_and_gives_up_what_is_not_wanted(
     assert again.resource_version == applied.resource_version
 
 
+async def test_an_object_that_was_created_anew_is_not_changed(server_client: Client, namespace: str) -> None:
+    api = server_client.api(ConfigMap, namespace=namespace)
+    old = await api.create(ConfigMap(metadata=ObjectMeta(name="web"), data={"a": "1"}))
+    await api.delete("web")
+    new = await api.create(ConfigMap(metadata=ObjectMeta(name="web"), data={"a": "of another"}))
+    with pytest.raises(ConflictError, match=f"the current object has uid {new.uid}"):
+        await create_or_update(api, old.evolve(data={"a": "2"}))
+    assert await api.get("web") == new
+
+
 async def test_an_object_has_one_controller(server_client: Client, namespace: str) -> None:
     api = server_client.api(ConfigMap, namespace=namespace)
     one, other = [await api.create(ConfigMap(metadata=ObjectMeta(name=name))) for name in ("one", "other")]

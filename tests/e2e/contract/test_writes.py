@@ -223,6 +223,54 @@ async def test_update_status_of_a_custom_kind_clears_fields(server_client: Clien
         assert (new["status"], new["spec"]) == ({"list": (1,), "part": {"b": 2}}, {"size": 1})
 
 
+async def test_update_status_never_changes_an_object_that_was_created_anew(
+    server_client: Client, namespace: str
+) -> None:
+    api = server_client.api(Deployment, namespace)
+    old = await api.create(from_dict(Deployment, deployment()))
+    await api.delete("web", propagation_policy="Background")
+    new = await api.create(from_dict(Deployment, deployment()))
+    with pytest.raises(ConflictError, match=f"the current object has uid {new.uid}"):
+        await api.update_status(old, old.evolve(status=DeploymentStatus(replicas=1)))
+    assert await api.get("web") == new
+
+
+async def test_update_status_never_changes_a_custom_object_that_was_created_anew(
+    server_client: Client, namespace: str
+) -> None:
+    async with serve_kind(server_client, subresources={"status": {}}) as widget:
+        api = server_client.api(widget, namespace)
+        made = widget.of({"metadata": {"name": "a"}, "spec": {"size": 1}})
+        old = await api.create(made)
+        await api.delete("a")
+        new = await api.create(made)
+        with pytest.raises(ConflictError, match=f"the current object has uid {new.uid}"):
+            await api.update_status(old, old.merge({"status": {"phase": "x"}}))
+        assert await api.get("a") == new
+        await api.patch("a", {"metadata": {"labels": {"a": "b"}}})
+        written = await api.update_status(new, new.merge({"status": {"phase": "y"}}))
+        assert (written["status"], written.metadata.labels) == ({"phase": "y"}, {"a": "b"})
+
+
+async def test_a_uid_in_a_patch_limits_it_unless_it_is_of_the_status_of_a_custom_object(
+    server_client: Client, namespace: str
+) -> None:
+    async with serve_kind(server_client, subresources={"status": {}}) as widget:
+        api, deployments = server_client.api(widget, namespace), server_client.api(Deployment, namespace)
+        await api.create(widget.of({"metadata": {"name": "a"}, "spec": {"size": 1}}))
+        await deployments.create(from_dict(Deployment, deployment()))
+        other = {"metadata": {"uid": "00000000-0000-4000-8000-000000000000", "labels": {"a": "b"}}}
+        for patch in (
+            api.patch("a", other),
+            deployments.patch("web", other),
+            deployments.patch("web", other, subresource="status"),
+        ):
+            with pytest.raises(InvalidError, match=r"metadata\.uid: Invalid value: .* field is immutable"):
+                await patch
+        written = await api.patch("a", {**other, "status": {"phase": "x"}}, subresource="status")
+        assert (written["status"], written.metadata.labels) == ({"phase": "x"}, {})
+
+
 async def test_concurrent_changes_are_all_made(server_client: Client, namespace: str) -> None:
     api = server_client.api(ConfigMap, namespace)
     await api.create(config_map(n="0"))
