@@ -16,6 +16,7 @@ The packages, in the order in which data flows through them::
     trioformer.events           the event recorder
     trioformer.pods             logs, commands, ports and files of pods
     trioformer.metrics          Prometheus metrics of all of these
+    trioformer.webhooks         admission and conversion webhooks: async functions of typed objects
     trioformer.manager          many controllers in one process: order, leadership, health over HTTP, a watched file
     trioformer.aio              clients, caches and controllers for asyncio programs
     trioformer.sync             clients and caches for threads
@@ -121,6 +122,7 @@ _PACKAGES: Final = frozenset(
         "testing",
         "transport",
         "watchtools",
+        "webhooks",
         "workqueue",
     ]
 )

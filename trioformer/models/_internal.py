@@ -38,11 +38,15 @@ from ._protobuf._wire import Message as Message
 from ._protobuf._wire import read_level as read_level
 from ._protobuf._wire import tagged as tagged
 from ._protobuf._wire import varint as varint
+from ._serde import FAULTS as FAULTS
 from ._serde import Raw as Raw
+from ._serde import canonical as canonical
 from ._serde import decode as decode
 from ._serde import dumps as dumps
 from ._serde import level_decoder as level_decoder
 from ._serde import list_items as list_items
+from ._serde import loads as loads
+from ._serde import map_items as map_items
 from ._serde import plain as plain
 from ._serde import plain_decoder as plain_decoder
 from ._values import EMPTY_MAP as EMPTY_MAP

@@ -1,0 +1,109 @@
+"""The objects that tell kube-apiserver to call webhooks."""
+
+from __future__ import annotations
+
+from typing import Final, final
+from urllib.parse import urlsplit
+
+import attrs
+
+from ..models import from_dict, resource_of, to_dict
+from ..models.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from ..models.apiextensions_v1 import CustomResourceConversion
+from ._declarations import Kind, Route, path_of
+
+Configuration = ValidatingWebhookConfiguration | MutatingWebhookConfiguration
+
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The label with the name of each namespace, which kube-apiserver sets."""
+
+
+def _pem(ca: str | bytes | None) -> bytes | None:
+    return ca.encode() if isinstance(ca, str) else ca
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Address:
+    """Where kube-apiserver reaches the webhooks.
+
+    Raises:
+        ValueError: The URL or the certificate authorities are not valid.
+    """
+
+    service: str
+    namespace: str
+    port: int
+    url: str | None
+    ca: bytes | None = attrs.field(converter=_pem, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.url is not None:
+            parts = urlsplit(self.url)
+            if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
+                raise ValueError("url: it must be https://host:port/path, without a user, a query or a fragment")
+        if self.ca is not None and (b"PRIVATE KEY-----" in self.ca or b"-----BEGIN CERTIFICATE-----" not in self.ca):
+            raise ValueError("ca: it must contain certificates in PEM format, and no private key")
+
+    def client_config(self, path: str) -> dict[str, object]:
+        """Return the ``clientConfig`` of a webhook."""
+        config: dict[str, object] = {}
+        if self.url is None:
+            config["service"] = {
+                "namespace": self.namespace,
+                "name": self.service,
+                "path": path,
+                "port": self.port,
+            }
+        else:
+            config["url"] = self.url.rstrip("/") + path
+        return config if self.ca is None else {**config, "caBundle": self.ca}
+
+
+def configurations(routes: list[Route], address: Address) -> tuple[Configuration, ...]:
+    """Return a configuration for the validating webhooks, and one for the mutating webhooks, if there are any."""
+    kinds: tuple[type[Configuration], ...] = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)
+    found: list[Configuration] = []
+    for cls, verb in zip(kinds, ("validate", "mutate"), strict=True):
+        if webhooks := [_webhook(route, address) for route in routes if route.verb == verb]:
+            name = f"{address.service}.{address.namespace}"
+            info = resource_of(cls)
+            members = {"apiVersion": info.api_version, "kind": info.kind, "metadata": {"name": name}}
+            found.append(from_dict(cls, {**members, "webhooks": webhooks}))
+    return tuple(found)
+
+
+def _webhook(route: Route, address: Address) -> dict[str, object]:
+    info, declared = resource_of(route.kind), route.webhook
+    selector, objects = declared.namespace_selector, declared.object_selector
+    excluded = {"key": _NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", address.namespace]}
+    conditions = [{"name": name, "expression": text} for name, text in declared.match_conditions.items()]
+    return {
+        "name": route.name,
+        "clientConfig": address.client_config(route.path),
+        "rules": [
+            {
+                "operations": [*declared.operations],
+                "apiGroups": [info.group],
+                "apiVersions": [info.version],
+                "resources": [f"{info.plural}/{each}" if each else info.plural for each in declared.subresources],
+                "scope": "Namespaced" if info.namespaced else "Cluster",
+            }
+        ],
+        "failurePolicy": declared.failure_policy,
+        "matchPolicy": declared.match_policy,
+        "namespaceSelector": {"matchExpressions": [excluded]} if selector is None else to_dict(selector),
+        **({} if objects is None else {"objectSelector": to_dict(objects)}),
+        **({"matchConditions": conditions} if conditions else {}),
+        "sideEffects": declared.side_effects,
+        "timeoutSeconds": declared.timeout_seconds,
+        **({"reinvocationPolicy": declared.reinvocation_policy} if route.verb == "mutate" else {}),
+        "admissionReviewVersions": ["v1"],
+    }
+
+
+def conversion(hub: Kind, address: Address) -> CustomResourceConversion:
+    """Return the ``spec.conversion`` of a CustomResourceDefinition."""
+    config = address.client_config(path_of("convert", resource_of(hub)))
+    webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
+    return from_dict(CustomResourceConversion, {"strategy": "Webhook", "webhook": webhook})
