@@ -16,7 +16,7 @@ import trio
 from ._certificates import CertificateRefusedError, RotatedCertificates, load_certificate
 from ._files import is_stream, read_file
 from ._secret import Secret
-from .errors import ConfigError
+from .errors import ConfigError, ListenError
 
 logger = logging.getLogger("trioformer.serving")
 
@@ -62,6 +62,19 @@ async def open_listener(bind: str) -> socket.socket:
         return socket.create_server(address, family=family, dualstack_ipv6=has_both)
     except OSError as exc:  # its text names the address in another way
         raise OSError(exc.errno, os.strerror(exc.errno or 0)) from exc
+
+
+async def listen(bind: str) -> socket.socket:
+    """Listen on ``host:port``, as :func:`open_listener` does.
+
+    Raises:
+        ValueError: The address is not of the form ``host:port``.
+        ListenError: The server cannot listen on the address.  This error is also an OSError.
+    """
+    try:
+        return await open_listener(bind)
+    except OSError as exc:
+        raise ListenError(f"cannot listen on {bind}: {exc.strerror}", errno=exc.errno) from exc
 
 
 def url_of(listener: socket.socket, scheme: str = "http", host: str | None = None) -> str:

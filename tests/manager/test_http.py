@@ -22,6 +22,7 @@ from tests.support.managers import Worker, initializing
 from tests.support.processes import result_of
 from tests.support.raw_requests import pod
 from trioformer import Client, SharedInformerFactory
+from trioformer._listeners import listen
 from trioformer.controller import Controller
 from trioformer.errors import ListenError
 from trioformer.manager import HTTPOptions, LeaderElection, ManagerContext, run_controllers
@@ -388,7 +389,7 @@ async def test_a_client_that_stops_reading_does_not_delay_the_shutdown(
             return b"x" * 50_000_000, PLAIN
 
     app = Endpoints({}, Huge(), HTTPOptions(":0"))  # type: ignore[arg-type]  # only render() is called
-    listener = await manager_http.listen("127.0.0.1:0")
+    listener = await listen("127.0.0.1:0")
     async with trio.open_nursery() as nursery:
         url: str = await nursery.start(manager_http.serve, app, listener)
         stream = await trio.open_tcp_stream("127.0.0.1", int(url.rpartition(":")[2]))

@@ -22,6 +22,7 @@ from tests.support.controllers import errors_of
 from tests.support.managers import Worker, initializing
 from tests.support.raw_http import connection, exchange, read_to_end, status_of
 from trioformer import Client
+from trioformer._listeners import listen
 from trioformer.errors import ConfigError
 from trioformer.manager import HTTPOptions, run_controllers
 from trioformer.manager import _http as manager_http
@@ -190,7 +191,7 @@ async def test_an_error_of_a_health_check_is_a_500_and_is_logged_once(
         return ""
 
     app = manager_http.Endpoints({"/readyz": lambda: {"works": broken}}, None, HTTPOptions(":0"))
-    url = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
+    url = await nursery.start(manager_http.serve, app, await listen("127.0.0.1:0"))
     async with httpx.AsyncClient(base_url=url) as http:
         for _ in range(3):
             assert (await http.get("/readyz")).text == "[-]works failed: reason withheld\nreadyz check failed\n"
@@ -215,7 +216,7 @@ async def test_an_error_while_the_checks_are_collected_is_a_500(
         raise KeyError("secret of the program")
 
     app = manager_http.Endpoints({"/readyz": broken}, None, HTTPOptions(":0"))
-    url = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
+    url = await nursery.start(manager_http.serve, app, await listen("127.0.0.1:0"))
     async with httpx.AsyncClient(base_url=url) as http:
         response = await http.get("/readyz")
     assert (response.status_code, response.text) == (500, "500 internal server error\n")

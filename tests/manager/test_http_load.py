@@ -13,6 +13,7 @@ import trio.testing
 
 from tests.support.controllers import errors_of
 from tests.support.raw_http import connection, exchange, status_of
+from trioformer._listeners import listen
 from trioformer.manager import HTTPOptions
 from trioformer.manager import _http as manager_http
 from trioformer.metrics import Metrics
@@ -46,7 +47,7 @@ async def serve_with(check: Review, nursery: trio.Nursery) -> str:
     """Serve health and metrics whose tokens are checked; returns the URL."""
     health = {"/healthz": lambda: {"ping": lambda: ""}}
     app = manager_http.Endpoints(health, Metrics(), HTTPOptions(":0", check_metrics_token=check))
-    url: str = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
+    url: str = await nursery.start(manager_http.serve, app, await listen("127.0.0.1:0"))
     return url
 
 
@@ -170,7 +171,7 @@ async def test_the_reason_of_a_health_check_is_one_line(
     caplog.set_level(logging.INFO, "trioformer.manager")
     health = {"/readyz": lambda: {"works": lambda: "\x1b[2J\n\udc80" + "x" * 1_000_000}}
     app = manager_http.Endpoints(health, None, HTTPOptions(":0"))
-    url = await nursery.start(manager_http.serve, app, await manager_http.listen("127.0.0.1:0"))
+    url = await nursery.start(manager_http.serve, app, await listen("127.0.0.1:0"))
     response = await exchange(url, b"GET /readyz/works HTTP/1.1\r\nhost: x\r\n", CLOSE)
     assert status_of(response) == 500
     assert b"internal server error: \\x1b[2J \\udc80xxx" in response

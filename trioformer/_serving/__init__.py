@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from ._connection import Message as Message
 from ._connection import ServerLimits as ServerLimits
+from ._server import GracefulEnd as GracefulEnd
 from ._server import serve_app as serve_app
 from ._server import serve_stream as serve_stream

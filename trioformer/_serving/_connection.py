@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 from urllib.parse import unquote
 
 import attrs
@@ -70,8 +70,13 @@ class Places:
     limit: int
     """The maximum number of connections."""
     _used: int = attrs.field(default=0, init=False)
+    phase: Literal["serving", "draining", "closing"] = attrs.field(default="serving", init=False)
+    """While the server is draining, each connection is closed after its response.  While it is closing, idle
+    connections are closed, too."""
     _waiting: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
     """The connections that are waiting for their clients, starting with the longest wait."""
+    _idle: set[trio.CancelScope] = attrs.field(factory=set, init=False)
+    """The waiting connections that have not received any part of a request."""
 
     @contextmanager
     def take(self) -> Iterator[bool]:
@@ -104,6 +109,23 @@ class Places:
             finally:
                 self._waiting.pop(scope, None)
 
+    @contextmanager
+    def idle(self, scope: trio.CancelScope) -> Iterator[None]:
+        """Mark a waiting connection as idle during the block."""
+        self._idle.add(scope)
+        if self.phase == "closing":
+            scope.cancel()
+        try:
+            yield
+        finally:
+            self._idle.discard(scope)
+
+    def close_idle(self) -> None:
+        """Close the connections that are waiting for a request, and those that will wait for one."""
+        self.phase = "closing"
+        for scope in self._idle:
+            scope.cancel()
+
 
 @final
 @attrs.define(eq=False)
@@ -133,6 +155,8 @@ class Connection:
         period = self._limits.request_period
         while await self._read_request(period):
             await self._respond()
+            if self._places.phase != "serving":
+                break  # even if the response began before, and does not announce it
             if self._is_broken or self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
                 break
             self._h11.start_next_cycle()
@@ -179,7 +203,8 @@ class Connection:
         if self._h11.they_are_waiting_for_100_continue:
             await self._write(h11.InformationalResponse(status_code=100, headers=[]))
         has_begun = self._request is not None or bool(self._h11.trailing_data[0])
-        data = await self._stream.receive_some(READ_SIZE)
+        with nullcontext() if has_begun else self._places.idle(scope):
+            data = await self._stream.receive_some(READ_SIZE)
         if not has_begun:
             scope.deadline = min(scope.deadline, trio.current_time() + self._limits.request_period)
         self._h11.receive_data(bytes(data))
@@ -246,6 +271,8 @@ class Connection:
             self._status = message["status"]
             headers = [(bytes(name), bytes(value)) for name, value in message["headers"]]
             headers.append((b"date", formatdate(usegmt=True).encode()))
+            if self._places.phase != "serving":
+                headers.append((b"connection", b"close"))
             await self._write(h11.Response(status_code=self._status, headers=headers, reason=phrase_of(self._status)))
         else:
             events: list[h11.Event] = []

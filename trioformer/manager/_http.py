@@ -16,7 +16,6 @@ import trio
 from .. import _listeners, _serving
 from .._serving import Message
 from .._text import one_line
-from ..errors import ListenError
 from ._health import NOT_FOUND, HealthCheck, Response, health_response, logger
 from ._http_options import HTTPOptions
 from ._token_checks import CHECK_PERIOD, TokenChecks
@@ -160,19 +159,6 @@ class Endpoints:
             return f"the check raised {type(exc).__name__}"
         self._errors.succeeded(f"health check {name}")
         return one_line(reason)
-
-
-async def listen(bind: str) -> socket.socket:
-    """Return a socket that listens on ``host:port``.
-
-    Raises:
-        ValueError: The address is not of the form ``host:port``.
-        ListenError: The server cannot listen on the address.  This error is also an OSError.
-    """
-    try:
-        return await _listeners.open_listener(bind)
-    except OSError as exc:
-        raise ListenError(f"cannot listen on {bind}: {exc.strerror}", errno=exc.errno) from exc
 
 
 def warn_of_readable_tokens(options: HTTPOptions, listener: socket.socket) -> None:

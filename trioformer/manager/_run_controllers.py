@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
+from .._listeners import listen
 from .._surroundings import is_simulated
 from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
@@ -17,7 +18,7 @@ from ..client._internal import open_separate_client
 from ..leaderelection import LeaderElector
 from ._enabled import check_controller_name, check_known, enabled_controllers
 from ._health import HealthCheck, logger
-from ._http import Endpoints, listen, serve, tls_contexts, warn_of_readable_tokens
+from ._http import Endpoints, serve, tls_contexts, warn_of_readable_tokens
 from ._http_options import HTTPOptions
 from ._initializers import ControllerInitializer, LeaderElection, ManagerContext
 from ._managed import ManagedController
@@ -25,6 +26,10 @@ from ._run import ManagerRun
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
+    from ..webhooks import WebhookServer
+
+WEBHOOKS: Final = "webhooks"
+"""The name of the readiness check of the webhooks."""
 
 
 async def run_controllers(
@@ -41,6 +46,7 @@ async def run_controllers(
     leader_election: LeaderElection | None = None,
     warm_up: bool = False,
     metrics: Metrics | None = None,
+    webhooks: WebhookServer | None = None,
     factory: SharedInformerFactory | None = None,
     stop: trio.Event | None = None,
     shutdown_grace: float = 30.0,
@@ -96,11 +102,15 @@ async def run_controllers(
         metrics: The metrics for the factory, the election and each :class:`~trioformer.controller.Controller`, which
             are measured until this function returns.  A factory or controller that was registered earlier stays
             registered.
+        webhooks: The webhooks, which each replica serves until it is stopped, even if it is not the leader.  The
+            server starts before the factory, because lists may need a conversion.  ``/readyz`` has a check named
+            ``webhooks``.
         factory: The factory of shared informers, which this function runs.  The default, None, creates a factory.
             Informers that were requested earlier are also synced while a replica waits for the lease.
         stop: An event that shuts the manager down gracefully when it is set.  The manager then stops waiting for the
             lease or for caches, and controllers finish their running calls to ``reconcile``.
-        shutdown_grace: How long controllers may take to shut down gracefully before they are cancelled, in seconds.
+        shutdown_grace: How long controllers and calls of webhooks may take to shut down gracefully before they are
+            cancelled, in seconds.
         task_status: Used by ``nursery.start()``, which returns the URL of the HTTP server, or None, when all
             controllers have started their work.  With leader election, ``nursery.start()`` returns when this process
             has become a candidate.  ``nursery.start()`` also returns if the manager is stopped earlier.
@@ -109,8 +119,8 @@ async def run_controllers(
         ValueError: A controller name is unknown or not valid, ``http`` is not of the form ``host:port``, a number is
             negative, the leader election is not valid, or ``metrics`` already has a factory or an election with the
             same name.
-        ConfigError: The certificate or the key of ``http`` cannot be read or is not valid.
-        ListenError: The server cannot listen on the address ``http``.
+        ConfigError: The certificate or the key of ``http`` or ``webhooks`` cannot be read or is not valid.
+        ListenError: A server cannot listen on the address of ``http`` or ``webhooks``.
         RuntimeError: The factory is already running.
         ExceptionGroup: An initializer, a controller or an informer raised an exception.  A note names the component
             that failed.  The
@@ -126,6 +136,10 @@ async def run_controllers(
     names = enabled_controllers(initializers, enabled, disabled_by_default=disabled_by_default)
     check_known(always, initializers, "always")
     checks, live_checks = checks or {}, live_checks or {}
+    if webhooks is not None:
+        if WEBHOOKS in checks or WEBHOOKS in initializers:
+            raise ValueError(f"{WEBHOOKS!r} is the check of webhooks=; rename your check or controller")
+        checks = {WEBHOOKS: webhooks.not_ready_reason, **checks}
     for name in (*checks, *live_checks):
         check_controller_name(name, "name for a check")
         if name in initializers:
@@ -163,19 +177,46 @@ async def run_controllers(
         for name in initializers:
             if name not in names:
                 logger.info("controller %s: disabled", name)
-        if http is None or is_simulated():
+        async with _serving(http, run, metrics) as url, _serving_webhooks(webhooks, run):
             await run.run()
-        else:
-            options = http if isinstance(http, HTTPOptions) else HTTPOptions(http)
-            tls = tls_contexts(options)
-            listener = await listen(options.bind)
-            endpoints = Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics, options, run.journals)
-            async with open_serving_nursery() as nursery:
-                url = await nursery.start(partial(serve, endpoints, listener, tls=tls))
-                logger.info("serving %s", url)
-                warn_of_readable_tokens(options, listener)
-                await run.run()
     started()
+
+
+@asynccontextmanager
+async def _serving(
+    http: str | HTTPOptions | None, run: ManagerRun, metrics: Metrics | None
+) -> AsyncGenerator[str | None, None]:
+    """Serve health and metrics during the block, and yield the URL."""
+    if http is None or is_simulated():
+        yield None
+        return
+    options = http if isinstance(http, HTTPOptions) else HTTPOptions(http)
+    tls = tls_contexts(options)
+    listener = await listen(options.bind)
+    endpoints = Endpoints({"/healthz": run.healthz, "/readyz": run.readyz}, metrics, options, run.journals)
+    async with open_serving_nursery() as nursery:
+        url: str = await nursery.start(partial(serve, endpoints, listener, tls=tls))
+        logger.info("serving %s", url)
+        warn_of_readable_tokens(options, listener)
+        yield url
+
+
+@asynccontextmanager
+async def _serving_webhooks(server: WebhookServer | None, run: ManagerRun) -> AsyncGenerator[None, None]:
+    """Serve webhooks during the block.  After the block, ``stop`` is set, and the server ends by itself."""
+    if server is None or is_simulated():
+        yield
+        return
+    ended = trio.Event()
+
+    async def serve_until_stopped(*, task_status: trio.TaskStatus[str]) -> None:
+        await server.run(stop=run.stop, shutdown_grace=run.shutdown_grace, task_status=task_status)
+        ended.set()
+
+    async with open_serving_nursery() as nursery:
+        logger.info("serving webhooks on %s", await nursery.start(serve_until_stopped))
+        yield
+        await ended.wait()
 
 
 @asynccontextmanager

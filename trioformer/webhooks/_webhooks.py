@@ -152,11 +152,6 @@ class Webhooks:
 
     # --- the ASGI application -----------------------------------------------------------------------------------------
 
-    @property
-    def max_body(self) -> int:
-        """The maximum number of bytes in the body of a request."""
-        return MAX_CONVERSION if self._hubs else MAX_ADMISSION
-
     async def __call__(self, scope: Message, receive: Receive, send: Callable[[Message], Awaitable[None]]) -> None:
         """Respond to an HTTP request."""
         if scope["type"] != "http":
@@ -228,6 +223,11 @@ class Webhooks:
             stack = "".join(traceback.format_tb(error.__traceback__)).rstrip()
             logger.error("%s: %s%s\n%s", path, problem, suppressed_lines(count - 1), stack)
         return _failed(f"{path}: {problem}")
+
+
+def body_limit(webhooks: Webhooks) -> int:
+    """Return the maximum number of bytes in the body of a request."""
+    return MAX_CONVERSION if webhooks.convert else MAX_ADMISSION
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes | None:
