@@ -29,6 +29,7 @@ from trioformer.models.conditions import Condition, set_condition
 from trioformer.models.core_v1 import ConfigMap, Secret, Service
 
 NAME, LABEL = "website-operator", "example.com/website"
+COLUMNS = (crds.PrinterColumn("Available", ".status.available"),)
 T = TypeVar("T", bound=KubernetesObject)
 
 
@@ -46,7 +47,7 @@ class WebsiteStatus(Model):
     conditions: tuple[Condition, ...] = ()
 
 
-@crds.custom_resource("example.com/v1", printer_columns=(crds.PrinterColumn("Available", ".status.available"),))
+@crds.custom_resource("example.com/v1", stored=True, printer_columns=COLUMNS)
 class Website(KubernetesObject):
     """A page and the pods that serve it."""
 

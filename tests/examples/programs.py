@@ -40,7 +40,12 @@ LOGS_WARNINGS = {"bad_objects.py", *ONLY_LOGS}
 """What has something to warn of, embedded."""
 FIRST_LINES = {"simple_watch.py": ["Using namespace=default"]}
 """What it prints before it connects."""
-NEEDED = {"dynamic_kinds.py": ["pods"], "restart_dependents.py": ["--config", "tests/examples/dependents.yaml"]}
+_ANY_FILE = "tests/examples/dependents.yaml"
+NEEDED = {
+    "dynamic_kinds.py": ["pods"],
+    "restart_dependents.py": ["--config", _ANY_FILE],
+    "website_webhooks.py": ["--certificate", _ANY_FILE, "--key", _ANY_FILE],
+}
 """The arguments that only ``--embedded`` can do without."""
 READS_FILES: dict[str, list[str]] = {
     "apply_manifests.py": [],

@@ -76,6 +76,12 @@ COMMANDS: Final = (
         "Copy files and directories to and from containers",
         "([NAMESPACE/]POD:PATH PATH | PATH [NAMESPACE/]POD:PATH)",
     ),
+    Command(
+        "webhooks",
+        "_webhooks",
+        "Print the objects that tell the API server to call webhooks",
+        "manifests MODULE:VARIABLE --service NAME --namespace NAMESPACE [flags]",
+    ),
     Command("completion", "_completion", "Output shell completion code for bash or zsh", "SHELL"),
     Command("doctor", "_doctor", "Check the connection to the cluster, and print a line for each check"),
     Command("version", "_version", "Print the client and server version information"),
