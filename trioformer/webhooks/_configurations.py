@@ -22,6 +22,17 @@ def _pem(ca: str | bytes | None) -> bytes | None:
     return ca.encode() if isinstance(ca, str) else ca
 
 
+def _is_https(url: str) -> bool:
+    """Return whether kube-apiserver accepts the URL of a webhook."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # an invalid address or port
+        return False
+    is_plain = "@" not in parts.netloc and not parts.query and not parts.fragment
+    return parts.scheme == "https" and bool(parts.hostname) and port != 0 and is_plain
+
+
 @final
 @attrs.frozen(kw_only=True)
 class Address:
@@ -38,10 +49,8 @@ class Address:
     ca: bytes | None = attrs.field(converter=_pem, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.url is not None:
-            parts = urlsplit(self.url)
-            if parts.scheme != "https" or not parts.hostname or parts.query or parts.fragment or parts.username:
-                raise ValueError("url: it must be https://host:port/path, without a user, a query or a fragment")
+        if self.url is not None and not _is_https(self.url):
+            raise ValueError("url: it must be https://host:port/path, without a user, a query or a fragment")
         if self.ca is not None and (b"PRIVATE KEY-----" in self.ca or b"-----BEGIN CERTIFICATE-----" not in self.ca):
             raise ValueError("ca: it must contain certificates in PEM format, and no private key")
 

@@ -74,7 +74,7 @@ class WebhookServer:
         """
         tls = self._contexts()
         listener = await listen(self.bind)
-        end = GracefulEnd(stop or trio.Event(), delay=self.shutdown_delay, grace=shutdown_grace)
+        end = GracefulEnd(trio.Event() if stop is None else stop, delay=self.shutdown_delay, grace=shutdown_grace)
         limits = ServerLimits(connections=CONNECTIONS, body_size=body_limit(self.webhooks), idle_period=IDLE_PERIOD)
         self._is_serving = True
         try:
