@@ -13,8 +13,6 @@ that tell the API server to call the webhooks. The embedded operator has no webh
 
 from __future__ import annotations
 
-import re
-
 import command_line
 import trio
 from simulations import simulate_websites
@@ -71,8 +69,8 @@ async def check(request: AdmissionRequest[Website]) -> list[str]:
 async def complete(request: AdmissionRequest[Website]) -> Website:
     """Set the label of the user's team, unless there is one."""
     website = request.object
-    team = re.match("team:([a-z]+)", " ".join(request.user.groups))
-    labels = {TEAM: team[1] if team else "none", **website.metadata.labels}
+    teams = [group[5:] for group in request.user.groups if group.startswith("team:")]
+    labels = {TEAM: teams[0] if teams else "none", **website.metadata.labels}
     return website.evolve(metadata=website.metadata.evolve(labels=labels))
 
 

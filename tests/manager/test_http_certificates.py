@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ import trio.testing
 import trustme
 
 from tests.support.managers import Worker, initializing
-from tests.support.rotated_files import rotate
+from tests.support.rotated_files import CertificateVolume, rotate
 from trioformer import Client
 from trioformer._file_changes import LOOK_PERIOD
 from trioformer.manager import HTTPOptions, run_controllers
@@ -26,35 +25,13 @@ AUTHORITY = trustme.CA()
 HEALTH = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
-class Volume:
-    """A volume with a Secret of a certificate, which is updated like kubelet's ``AtomicWriter`` does it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.versions = 0
-        self.issue()
-        for name in ("tls.crt", "tls.key"):
-            (path / name).symlink_to(Path("..data", name))
-
-    def issue(self) -> None:
-        """Replace the certificate and the key by new ones, at once."""
-        self.versions += 1
-        version = self.path / f"..{self.versions}"
-        version.mkdir()
-        issued = AUTHORITY.issue_cert("127.0.0.1")
-        rotate(version / "tls.crt", issued.cert_chain_pems[0].bytes())
-        rotate(version / "tls.key", issued.private_key_pem.bytes())
-        (self.path / "..data_tmp").symlink_to(version.name)
-        os.replace(self.path / "..data_tmp", self.path / "..data")
-
-    @property
-    def options(self) -> HTTPOptions:
-        return HTTPOptions("127.0.0.1:0", certificate=self.path / "tls.crt", key=self.path / "tls.key")
-
-
 @pytest.fixture
-def volume(tmp_path: Path) -> Volume:
-    return Volume(tmp_path)
+def volume(tmp_path: Path) -> CertificateVolume:
+    return CertificateVolume(tmp_path, AUTHORITY)
+
+
+def options_of(volume: CertificateVolume) -> HTTPOptions:
+    return HTTPOptions("127.0.0.1:0", certificate=volume.certificate, key=volume.key)
 
 
 @asynccontextmanager
@@ -95,10 +72,10 @@ async def check(stream: trio.SSLStream[trio.SocketStream]) -> None:
 
 
 async def test_new_connections_get_the_new_certificate_and_others_stay(
-    client: Client, volume: Volume, mock_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+    client: Client, volume: CertificateVolume, mock_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "trioformer.serving")
-    async with served(client, volume.options) as port, await connect(port) as old:
+    async with served(client, options_of(volume)) as port, await connect(port) as old:
         await check(old)
         first = serial_of(old)
         assert await certificate_at(port) == first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 from contextlib import AsyncExitStack
@@ -14,7 +15,7 @@ import trio.testing
 
 from tests.support.raw_http import connection, read_to_end
 from trioformer._listeners import open_listener
-from trioformer._serving import Message, ServerLimits, serve_app
+from trioformer._serving import GracefulEnd, Message, ServerLimits, serve_app
 from trioformer._serving._connection import Receive, Send
 
 
@@ -95,3 +96,31 @@ async def test_a_new_connection_is_closed_while_all_others_run_the_application(n
             with trio.fail_after(5):
                 assert await read_to_end(second) == b""
     nursery.cancel_scope.cancel()
+
+
+async def test_a_response_that_began_before_the_graceful_end_closes_its_connection(nursery: trio.Nursery) -> None:
+    finish = trio.Event()
+
+    async def stream(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await finish.wait()
+        await send({"type": "http.response.body", "body": b"ok", "more_body": False})
+
+    ended = trio.Event()
+    end = GracefulEnd(trio.Event(), delay=0, grace=math.inf)
+
+    async def serve(*, task_status: trio.TaskStatus[str]) -> None:
+        await serve_app(stream, await open_listener("127.0.0.1:0"), end=end, task_status=task_status)
+        ended.set()
+
+    url = await nursery.start(serve)
+    async with connection(url) as stream_of_client:
+        await stream_of_client.send_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        end.begins.set()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        finish.set()
+        with trio.fail_after(5):
+            assert (await read_to_end(stream_of_client)).endswith(b"\r\n\r\nok")
+    with trio.fail_after(5):
+        await ended.wait()

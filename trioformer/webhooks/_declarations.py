@@ -33,6 +33,11 @@ def _texts(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _operations(values: Iterable[Operation]) -> tuple[Operation, ...]:
+    _texts(values)
+    return tuple(values)
+
+
 @final
 @attrs.frozen
 class Webhook:
@@ -48,7 +53,7 @@ class Webhook:
 
     function: Validate | Mutate = attrs.field(validator=attrs.validators.is_callable())
     """The async function.  It is cancelled half a second before the timeout, and when kube-apiserver disconnects."""
-    operations: Iterable[Operation] = attrs.field(default=("CREATE", "UPDATE"), kw_only=True, converter=_texts)
+    operations: Iterable[Operation] = attrs.field(default=("CREATE", "UPDATE"), kw_only=True, converter=_operations)
     """The operations: ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``, or ``*`` for all of them."""
     subresources: Iterable[str] = attrs.field(default=("",), kw_only=True, converter=_texts)
     """The subresources, such as ``status``.  An empty string stands for the object itself."""

@@ -14,7 +14,7 @@ import trio
 from .._text import suppressed_lines
 from .._util import LogLimit, Slices, first_leaf, open_serving_nursery
 from ..errors import DecodeError
-from ..models import FrozenMap, resource_of
+from ..models import resource_of
 from ..models._internal import Raw
 from ..models.apiextensions_v1 import CustomResourceConversion
 from . import _configurations, _reviews
@@ -71,12 +71,12 @@ class Webhooks:
         TypeError: A key is not a kind, or a value is not a function.
     """
 
-    validate: Mapping[Kind, Validate | Webhook] = attrs.field(default=FrozenMap(), on_setattr=attrs.setters.frozen)
+    validate: Mapping[Kind, Validate | Webhook] = attrs.field(factory=dict, on_setattr=attrs.setters.frozen)
     """For each kind, an async function that raises `Denied`, or returns warnings for the user or None."""
-    mutate: Mapping[Kind, Mutate | Webhook] = attrs.field(default=FrozenMap(), on_setattr=attrs.setters.frozen)
+    mutate: Mapping[Kind, Mutate | Webhook] = attrs.field(factory=dict, on_setattr=attrs.setters.frozen)
     """For each kind, an async function that returns the changed object or None.  Members that the class does not have
     are kept."""
-    convert: Mapping[Kind, Converters] = attrs.field(default=FrozenMap(), on_setattr=attrs.setters.frozen)
+    convert: Mapping[Kind, Converters] = attrs.field(factory=dict, on_setattr=attrs.setters.frozen)
     """For each kind, the hub, a mapping of its other versions to a pair of functions: to the hub, and back.  The
     functions are synchronous, and must not lose what another version cannot express."""
     _routes: dict[str, Route] = attrs.field(init=False)
