@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, Final, Literal, TypeAlias, final
@@ -75,7 +75,7 @@ class Places:
     connections are closed, too."""
     _waiting: dict[trio.CancelScope, None] = attrs.field(factory=dict, init=False)
     """The connections that are waiting for their clients, starting with the longest wait."""
-    _idle: set[trio.CancelScope] = attrs.field(factory=set, init=False)
+    idle: set[trio.CancelScope] = attrs.field(factory=set, init=False)
     """The waiting connections that have not received any part of a request."""
 
     @contextmanager
@@ -109,21 +109,10 @@ class Places:
             finally:
                 self._waiting.pop(scope, None)
 
-    @contextmanager
-    def idle(self, scope: trio.CancelScope) -> Iterator[None]:
-        """Mark a waiting connection as idle during the block."""
-        self._idle.add(scope)
-        if self.phase == "closing":
-            scope.cancel()
-        try:
-            yield
-        finally:
-            self._idle.discard(scope)
-
     def close_idle(self) -> None:
         """Close the connections that are waiting for a request, and those that will wait for one."""
         self.phase = "closing"
-        for scope in self._idle:
+        for scope in self.idle:
             scope.cancel()
 
 
@@ -144,6 +133,8 @@ class Connection:
     """The body of the request; None after the application has received it."""
     _status: int = attrs.field(default=0, init=False)
     """The status of the response; 0 before it begins."""
+    _head: h11.Response | None = attrs.field(default=None, init=False)
+    """The head of a response that is sent together with the beginning of its body."""
     _is_broken: bool = attrs.field(default=False, init=False)
     """Whether the client has disconnected, or the server has given up on it."""
 
@@ -176,7 +167,7 @@ class Connection:
 
     async def _read_request(self, period: float) -> bool:
         """Read the next request and its body, and return whether there was a request."""
-        self._request, self._status, body = None, 0, bytearray()
+        self._request, self._head, self._status, body = None, None, 0, bytearray()
         try:
             with self._places.waiting(period) as scope:
                 while True:
@@ -203,11 +194,23 @@ class Connection:
         if self._h11.they_are_waiting_for_100_continue:
             await self._write(h11.InformationalResponse(status_code=100, headers=[]))
         has_begun = self._request is not None or bool(self._h11.trailing_data[0])
-        with nullcontext() if has_begun else self._places.idle(scope):
+        if has_begun:
             data = await self._stream.receive_some(READ_SIZE)
-        if not has_begun:
-            scope.deadline = min(scope.deadline, trio.current_time() + self._limits.request_period)
+        else:
+            data = await self._receive_first(scope)
         self._h11.receive_data(bytes(data))
+
+    async def _receive_first(self, scope: trio.CancelScope) -> bytes | bytearray:
+        """Receive the first bytes of a request.  Before them, a server that ends may close the connection."""
+        if self._places.phase == "closing":
+            scope.cancel()
+        self._places.idle.add(scope)
+        try:
+            data = await self._stream.receive_some(READ_SIZE)
+        finally:
+            self._places.idle.discard(scope)
+        scope.deadline = min(scope.deadline, trio.current_time() + self._limits.request_period)
+        return data
 
     async def _refuse(self, code: int) -> None:
         """End the connection. If no response has begun, first send a response that has only a status."""
@@ -273,9 +276,15 @@ class Connection:
             headers.append((b"date", formatdate(usegmt=True).encode()))
             if self._places.phase != "serving":
                 headers.append((b"connection", b"close"))
-            await self._write(h11.Response(status_code=self._status, headers=headers, reason=phrase_of(self._status)))
+            head = h11.Response(status_code=self._status, headers=headers, reason=phrase_of(self._status))
+            if any(name == b"content-length" for name, _ in headers):
+                self._head = head  # the body follows; a stream of unknown length may not begin for a long time
+                await trio.lowlevel.checkpoint()
+            else:
+                await self._write(head)
         else:
-            events: list[h11.Event] = []
+            head, self._head = self._head, None
+            events: list[h11.Event] = [] if head is None else [head]
             if message["body"] and self._request is not None and self._request.method != b"HEAD":
                 events.append(h11.Data(data=message["body"]))
             if not message["more_body"]:

@@ -12,7 +12,7 @@ import attrs
 import trio
 
 from .._text import suppressed_lines
-from .._util import LogLimit, Slices, first_leaf, open_serving_nursery
+from .._util import LogLimit, Slices, first_leaf
 from ..errors import DecodeError
 from ..models import resource_of
 from ..models._internal import Raw
@@ -188,21 +188,26 @@ class Webhooks:
 
     async def _admit(self, route: Route, body: bytes, receive: Receive) -> Response:
         admission = _reviews.read_admission(route.kind, body)
-        with trio.move_on_after(route.period) as period, trio.CancelScope() as connected:
+        response: Response | None = None
+        deadline = trio.current_time() + route.period
+        async with trio.open_nursery() as nursery:
+            nursery.cancel_scope.deadline = deadline
+            nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
             try:
-                async with open_serving_nursery() as nursery:
-                    nursery.start_soon(_cancel_on_disconnect, receive, connected)
-                    found = await _call(route, admission)
-                return _json(_allowed(route, admission, found))
+                response = _json(_allowed(route, admission, await _call(route, admission)))
             except Exception as error:  # noqa: BLE001  # the documented boundary to the program's functions
-                if refusal := _refusal_in(error):
-                    return _json(_reviews.denied(admission, refusal))
-                return self._failed(route.path, error)
-        if period.cancelled_caught:
-            text = f"{route.path}: the function was cancelled after {route.period:g} s"
-            logger.error("%s", text)
-            return _failed(text)
-        return _failed("the client has disconnected")
+                refusal = _refusal_in(error)
+                response = (
+                    self._failed(route.path, error) if refusal is None else _json(_reviews.denied(admission, refusal))
+                )
+            nursery.cancel_scope.cancel()
+        if response is not None:
+            return response
+        if trio.current_time() < deadline:
+            return _failed("the client has disconnected")
+        text = f"{route.path}: the function was cancelled after {route.period:g} s"
+        logger.error("%s", text)
+        return _failed(text)
 
     async def _convert(self, path: str, hub: Kind, body: bytes) -> Response:
         conversion = _reviews.read_conversion(body)
