@@ -1,13 +1,9 @@
-"""The files of a certificate, a manager without controllers, and a kind of the example."""
+"""The files of a certificate, and a manager without controllers."""
 
 from __future__ import annotations
 
 import trio
 import trustme
-
-from examples.website_operator import Website, WebsiteSpec
-
-__all__ = ["FILES", "Website", "WebsiteSpec", "initializers", "stop"]
 
 _ISSUED = trustme.CA().issue_cert("website-webhooks.websites.svc")
 FILES = {
