@@ -216,7 +216,7 @@ async def test_a_deletion_cannot_be_mutated() -> None:
     assert answer.status_code == 500
 
 
-async def test_a_function_that_takes_too_long_is_cancelled_half_a_second_before_the_timeout(
+async def test_a_function_is_cancelled_half_a_second_before_the_timeout(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     ends: list[float] = []
