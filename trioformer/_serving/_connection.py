@@ -102,12 +102,14 @@ class Places:
         Raises:
             TooSlowError: The time limit has expired, or another connection needs the place.
         """
-        with trio.fail_after(seconds) as scope:
+        with trio.CancelScope(deadline=trio.current_time() + seconds) as scope:  # fail_after() is a generator, too
             self._waiting[scope] = None
             try:
                 yield scope
             finally:
                 self._waiting.pop(scope, None)
+        if scope.cancelled_caught:
+            raise trio.TooSlowError
 
     def close_idle(self) -> None:
         """Close the connections that are waiting for a request, and those that will wait for one."""

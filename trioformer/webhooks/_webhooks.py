@@ -249,6 +249,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes | None:
 
 
 async def _cancel_on_disconnect(receive: Receive, scope: trio.CancelScope) -> None:
+    await trio.lowlevel.checkpoint_if_cancelled()  # most functions have already returned
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()
