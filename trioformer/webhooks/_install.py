@@ -1,0 +1,163 @@
+"""Write the configurations of webhooks, and their CAs, with server-side apply.
+
+Two field managers share each object: one owns the rules, the other owns only ``caBundle``.  So the leader can replace
+the CAs in a configuration whose rules belong to a newer release, or to a program that deploys manifests.
+
+The problem: kube-apiserver calls a webhook as soon as it is stored, and a call without the right CA fails.  And a
+webhook whose CA has an owner stays in the list when the owner of its rules removes it, and is not valid any more.
+So a new webhook is written with its CA, which the first manager then gives up, and a webhook is removed from the list
+before the rest is applied.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, final
+
+import attrs
+
+from .._text import quoted
+from ..client import Client
+from ..errors import NotFoundError
+from ..models import KubernetesObject, from_dict, resource_of, to_dict
+from ..models.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
+from ..models.apiextensions_v1 import CustomResourceDefinition
+
+logger = logging.getLogger("trioformer.webhooks")
+
+RELEASE: Final = "webhooks.trioformer/release"
+"""The annotation of a configuration or CRD with the release that has written the rules."""
+
+Members: TypeAlias = dict[str, Any]
+CONFIGURATIONS: Final = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)
+
+
+def release_key(release: str) -> tuple[int, ...]:
+    """Return what two releases are compared by.
+
+    Raises:
+        ValueError: The release does not consist of numbers separated by dots.
+    """
+    parts = release.split(".")
+    if not all(part.isascii() and part.isdecimal() for part in parts):
+        raise ValueError(f"a release consists of numbers separated by dots, such as 1.4.2, not {quoted(release)}")
+    return tuple(map(int, parts))
+
+
+@final
+@attrs.define(eq=False)
+class Installer:
+    """Installs the webhooks of one release."""
+
+    client: Client
+    manager: str
+    """The field manager of the rules."""
+    release: str
+    wanted: Sequence[KubernetesObject]
+    """The configurations, and a CustomResourceDefinition with only its ``conversion`` for each converted kind."""
+    name: str
+    """The name of the configurations."""
+    check_leader: Callable[[], None]
+    """Raises an exception if another process may lead."""
+    _reported: set[str] = attrs.field(factory=set, init=False)
+
+    async def install(self, authorities: bytes) -> bool:
+        """Write all objects, and return whether all of them trusted these CAs already.
+
+        Raises:
+            NotFoundError: The CustomResourceDefinition of a converted kind does not exist.
+            ConflictError: Another program has changed an object at the same time.
+        """
+        ca = base64.b64encode(authorities).decode()
+        kinds = {type(each) for each in self.wanted}
+        for kind in CONFIGURATIONS:
+            if kind not in kinds:
+                await self._remove(kind)
+        return all([await self._install(each, ca) for each in self.wanted])
+
+    async def _install(self, wanted: KubernetesObject, ca: str) -> bool:
+        stored = await self.client.api(type(wanted)).get_or_none(wanted.name)
+        if stored is None and isinstance(wanted, CustomResourceDefinition):
+            text = f"the CustomResourceDefinition {wanted.name} does not exist; install it, for example with install_crds()"
+            raise NotFoundError(text, code=404, reason="NotFound")
+        raw, old = to_dict(wanted), {} if stored is None else to_dict(stored)
+        present, names = _client_configs(old), [*_client_configs(raw)]
+        version = "" if stored is None else stored.resource_version
+        is_newer = stored is not None and self._is_newer(stored)
+        if is_newer:
+            names = [*present]
+        elif stored is not None and (removed := present.keys() - names):
+            kept = [each for each in old["webhooks"] if each["name"] not in removed]
+            version = await self._replace(from_dict(type(wanted), {**old, "webhooks": kept}))
+        cas = {name: {"caBundle": ca} for name in names}
+        rules = {**raw, "metadata": {**raw["metadata"], "annotations": {RELEASE: self.release}}}
+        if not is_newer and names - present.keys():
+            version = await self._apply(wanted, _with_cas(rules, cas), version, self.manager)
+        if names:
+            version = await self._apply(wanted, _only_cas(raw, cas), version, f"{self.manager}-ca")
+        if not is_newer:
+            await self._apply(wanted, rules, version, self.manager)
+        return all(present.get(name, {}).get("caBundle") == ca for name in names)
+
+    async def _apply(self, like: KubernetesObject, members: Members, version: str, manager: str) -> str:
+        """Apply an object unless it has changed since a version, and return its new version."""
+        metadata = {**members["metadata"], **({"resourceVersion": version} if version else {})}
+        self.check_leader()
+        obj = from_dict(type(like), {**members, "metadata": metadata})
+        return (await self.client.api(type(like)).apply(obj, field_manager=manager, force=True)).resource_version
+
+    async def _replace(self, obj: KubernetesObject) -> str:
+        self.check_leader()
+        return (await self.client.api(type(obj)).replace(obj, field_manager=self.manager)).resource_version
+
+    async def _remove(self, kind: type[KubernetesObject]) -> None:
+        """Delete a configuration that this release does not have any more."""
+        api = self.client.api(kind)
+        stored = await api.get_or_none(self.name)
+        if stored is not None and RELEASE in stored.metadata.annotations and not self._is_newer(stored):
+            self.check_leader()
+            await api.delete(stored.name, resource_version=stored.resource_version)
+
+    def _is_newer(self, stored: KubernetesObject) -> bool:
+        """Return whether a newer release has written the rules, and log this once."""
+        written = stored.metadata.annotations.get(RELEASE, "")
+        try:
+            is_newer = bool(written) and release_key(written) > release_key(self.release)
+        except ValueError:
+            is_newer = False
+        where = f"{resource_of(stored).kind} {stored.name}"
+        if is_newer and where not in self._reported:
+            text = "%s: release %s has written the rules, so release %s keeps them; to go back, remove the annotation %s"
+            logger.warning(text, where, written, self.release, RELEASE)
+            self._reported.add(where)
+        return is_newer
+
+
+def _client_configs(members: Members) -> dict[str, Members]:
+    """Return the ``clientConfig`` of each webhook by its name, or that of a conversion."""
+    if "webhooks" in members:
+        return {each["name"]: each.get("clientConfig", {}) for each in members["webhooks"]}
+    conversion = members.get("spec", {}).get("conversion", {})
+    return {"": conversion["webhook"].get("clientConfig", {})} if "webhook" in conversion else {}
+
+
+def _with_cas(members: Members, cas: Mapping[str, Members]) -> Members:
+    """Return an object with the CA of each webhook."""
+    if "webhooks" in members:
+        webhooks = [
+            {**each, "clientConfig": {**each["clientConfig"], **cas[each["name"]]}} for each in members["webhooks"]
+        ]
+        return {**members, "webhooks": webhooks}
+    conversion = members["spec"]["conversion"]
+    webhook = {**conversion["webhook"], "clientConfig": {**conversion["webhook"]["clientConfig"], **cas[""]}}
+    return {**members, "spec": {"conversion": {**conversion, "webhook": webhook}}}
+
+
+def _only_cas(members: Members, cas: Mapping[str, Members]) -> Members:
+    """Return an object that contains nothing but the CA of each webhook."""
+    head = {name: members[name] for name in ("apiVersion", "kind", "metadata")}
+    if "webhooks" in members:
+        return {**head, "webhooks": [{"name": name, "clientConfig": each} for name, each in cas.items()]}
+    return {**head, "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": cas[""]}}}}

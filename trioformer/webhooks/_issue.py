@@ -1,0 +1,143 @@
+"""Issue and check the certificates of webhooks.
+
+This module needs cryptography, which the extra ``trioformer[webhooks]`` installs.  So only the leader, which makes
+certificates, imports this module.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Final, final
+
+import attrs
+
+from .._secret import Secret
+
+try:
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+except ModuleNotFoundError as _missing:
+    raise ModuleNotFoundError(
+        f"certificates of webhooks need {_missing.name}; install it with `pip install 'trioformer[webhooks]'`, or pass"
+        " certificate= and key= to WebhookServer",
+        name=_missing.name,
+    ) from _missing
+
+LIFETIME: Final = timedelta(days=90)
+"""The lifetime of a certificate and its CA."""
+SKEW: Final = timedelta(days=1)
+"""How long a certificate is valid before it was made, because clocks differ."""
+
+_NOT_CA_USAGE: Final = {
+    "content_commitment": False,
+    "key_encipherment": False,
+    "data_encipherment": False,
+    "key_agreement": False,
+    "encipher_only": False,
+    "decipher_only": False,
+}
+
+
+@final
+@attrs.frozen
+class IssuedCertificate:
+    """A certificate with its key and its CA, all in PEM."""
+
+    certificate: bytes
+    key: Secret[bytes]
+    authority: bytes
+
+
+@final
+@attrs.frozen
+class Validity:
+    """When a certificate is valid, in seconds since 1970."""
+
+    begins: float
+    ends: float
+
+    @property
+    def renew_at(self) -> float:
+        """When the next certificate is made: after two thirds of the lifetime."""
+        return self.begins + (self.ends - self.begins) * 2 / 3
+
+
+def issue(host: str, now: float) -> IssuedCertificate:
+    """Make a CA and a certificate for a host name or an IP address.  The key of the CA is not kept.
+
+    Args:
+        host: The name that the API server connects to, such as ``website-webhooks.default.svc``.
+        now: The time, in seconds since 1970.
+    """
+    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    # A different name for each CA, so that a client that trusts two of them finds the right one by its name.
+    authority_name = _name(f"trioformer webhooks {secrets.token_hex(8)}")
+    authority_id = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
+    begins = datetime.fromtimestamp(now, UTC) - SKEW
+
+    def sign(subject: x509.Name, public_key: ec.EllipticCurvePublicKey, *, is_ca: bool) -> x509.CertificateBuilder:
+        usage = x509.KeyUsage(digital_signature=not is_ca, key_cert_sign=is_ca, crl_sign=is_ca, **_NOT_CA_USAGE)
+        return (
+            x509.CertificateBuilder(subject_name=subject, issuer_name=authority_name, public_key=public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(begins)
+            .not_valid_after(begins + SKEW + LIFETIME)
+            .add_extension(x509.BasicConstraints(ca=is_ca, path_length=0 if is_ca else None), critical=True)
+            .add_extension(usage, critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+        )
+
+    authority = sign(authority_name, authority_key.public_key(), is_ca=True).sign(authority_key, hashes.SHA256())
+    certificate = (
+        sign(_name("webhooks"), key.public_key(), is_ca=False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(host)]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(authority_id), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    key_form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return IssuedCertificate(
+        certificate.public_bytes(pem), Secret(key.private_bytes(pem, *key_form)), authority.public_bytes(pem)
+    )
+
+
+def check(certificate: bytes, key: Secret[bytes], authorities: bytes, host: str) -> Validity:
+    """Check that a certificate is for a host, has this key, and was signed by one of the authorities.
+
+    Raises:
+        ValueError: It is not.  The message contains neither the certificate nor the key.
+    """
+    found = x509.load_pem_x509_certificate(certificate)
+    private = serialization.load_pem_private_key(key.reveal(), password=None)
+    if private.public_key() != found.public_key():
+        raise ValueError("the key is not the key of the certificate")
+    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    if _general_name(host) not in names:
+        raise ValueError(f"the certificate is not for {host}")
+    if not any(_is_signed_by(found, each) for each in x509.load_pem_x509_certificates(authorities)):
+        raise ValueError("no CA in ca.crt has signed the certificate")
+    return Validity(found.not_valid_before_utc.timestamp(), found.not_valid_after_utc.timestamp())
+
+
+def _is_signed_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

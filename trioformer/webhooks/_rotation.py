@@ -1,0 +1,155 @@
+"""The rotation of the certificate, which the leader runs as a controller of one request.
+
+Every change of the Secret, of a configuration or of an announcement leads to the same function, which reads everything
+again: it writes the configurations, looks whether the state's wait is over, and writes the next state into the Secret.
+Each write of the Secret requires the version that was read, so two leaders cannot move the rotation twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, final
+
+import attrs
+import trio
+
+from .._surroundings import wall_time
+from ..cache import SharedInformerFactory
+from ..client import Client
+from ..controller import Controller, RequeueAfter, RetryAfter, annotations_changed
+from ..errors import AlreadyExistsError, ConflictError
+from ..leaderelection import Leadership
+from ..models.apiextensions_v1 import CustomResourceDefinition
+from ..models.coordination_v1 import Lease
+from ..models.core_v1 import Secret
+from . import _issue
+from ._announcements import SERVICE, Announcements, LiveReplica
+from ._install import CONFIGURATIONS, Installer
+from ._secret_states import Contents, RotationState, Written, begin, first, proceed, secret_with
+
+logger = logging.getLogger("trioformer.webhooks")
+
+PUBLISH_PERIOD: Final = 60.0
+"""The seconds until every kube-apiserver has read the configurations."""
+CLOCK_PERIOD: Final = 3600.0
+"""The longest time until the age of the certificate is checked again, because the wall clock can be set."""
+
+
+@final
+@attrs.define(eq=False)
+class Rotation:
+    """Makes and rotates the certificate, and installs the webhooks."""
+
+    client: Client
+    service: str
+    namespace: str
+    host: str
+    """The name in the certificate."""
+    installer: Installer
+    _last: Contents | None = attrs.field(default=None, init=False)
+    """The last valid contents of the Secret, to restore them."""
+    _published: tuple[bytes, float] | None = attrs.field(default=None, init=False)
+    """The CAs that all configurations contain, and since when, on trio's clock."""
+    _announcements: Announcements = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._announcements = Announcements(self.client.api(Lease, namespace=self.namespace), self.service)
+
+    @property
+    def name(self) -> str:
+        """The name of the Secret."""
+        return f"{self.service}-webhook"
+
+    def controller(self, factory: SharedInformerFactory) -> Controller[str]:
+        """Return the controller, whose informers the factory runs."""
+        controller: Controller[str] = Controller("webhooks", self.reconcile, reads_own_writes=False)
+        this = [self.name]
+        secrets = factory.informer(
+            Secret, namespace=self.namespace, field_selector={"metadata.name": self.name}, transform=None
+        )
+        controller.watch(secrets, enqueue=lambda _: this)
+        leases = factory.informer(Lease, namespace=self.namespace, label_selector={SERVICE: self.service})
+        controller.watch(leases, enqueue=lambda _: this, predicates=[annotations_changed])
+        names = {(kind, self.installer.name) for kind in CONFIGURATIONS}
+        names |= {(kind, each.name) for each in self.installer.wanted if (kind := type(each)) is CustomResourceDefinition}
+        for kind, name in names:
+            informer = factory.informer(kind, namespace=None, field_selector={"metadata.name": name})
+            controller.watch(informer, enqueue=lambda _: this)
+        return controller
+
+    async def reconcile(self, request: str) -> RequeueAfter | None:
+        """Install the webhooks, and move the rotation to its next state if the time has come."""
+        try:
+            return await self._reconcile()
+        except (ConflictError, AlreadyExistsError) as exc:
+            raise RetryAfter(1, f"another program has written at the same time: {exc}") from exc
+
+    async def _reconcile(self) -> RequeueAfter | None:
+        stored = await self.client.api(Secret, namespace=self.namespace).get_or_none(self.name)
+        current = self._read(stored)
+        if current is None:
+            last, issued = self._last, _issue.issue(self.host, wall_time())
+            return await self._write(stored, first(issued) if last is None else begin(last, issued))
+        self._last = current
+        replicas = await self._announcements.live()
+        if current.state is not RotationState.SWITCHING and not _is_served(current, replicas):
+            return None  # a webhook that no replica serves would lock everybody out; an announcement calls this again
+        was_complete = await self.installer.install(current.authorities)
+        now = trio.current_time()
+        if self._published is None or self._published[0] != current.authorities or not was_complete:
+            self._published = current.authorities, now
+        wait = self._remaining(current, replicas, now)
+        if wait > 0:
+            return RequeueAfter(min(wait, CLOCK_PERIOD))
+        if current.state is RotationState.STABLE:
+            return await self._write(stored, begin(current, _issue.issue(self.host, wall_time())))
+        return await self._write(stored, proceed(current))
+
+    def _read(self, stored: Secret | None) -> Contents | None:
+        """Return the contents of the Secret, or None if they must be made anew."""
+        problem = "does not exist"
+        if stored is not None:
+            try:
+                current = Contents.read(stored, self.host)
+            except ValueError as exc:
+                problem = f"is not valid, because {exc}"
+            else:
+                if wall_time() < current.validity.ends:
+                    return current
+                problem, self._last = "has expired", None
+        what = "a certificate is made" if self._last is None else "the last one is restored and replaced"
+        logger.warning("secret %s/%s %s; %s", self.namespace, self.name, problem, what)
+        return None
+
+    def _remaining(self, current: Contents, replicas: list[LiveReplica], now: float) -> float:
+        """Return how long the state waits, in seconds."""
+        match current.state:
+            case RotationState.STABLE:
+                is_early = wall_time() < current.validity.begins
+                return 0.0 if is_early else current.validity.renew_at - wall_time()
+            case RotationState.PUBLISHING:
+                assert self._published is not None
+                return self._published[1] + PUBLISH_PERIOD - now
+            case RotationState.SWITCHING:
+                others = [each for each in replicas if each.fingerprint != current.fingerprint]
+                # The next announcement calls this earlier.
+                return min((each.expires_at - now for each in others), default=0.0)
+
+    async def _write(self, stored: Secret | None, written: Written) -> RequeueAfter:
+        """Write the Secret, if it is still as it was read."""
+        secret = secret_with(stored, written, name=self.name, namespace=self.namespace)
+        self.installer.check_leader()
+        api = self.client.api(Secret, namespace=self.namespace)
+        await (api.create(secret) if stored is None else api.replace(secret))
+        logger.info("secret %s/%s: %s", self.namespace, self.name, written[0].name.lower())
+        return RequeueAfter(0)
+
+
+def _is_served(current: Contents, replicas: list[LiveReplica]) -> bool:
+    return any(each.fingerprint == current.fingerprint for each in replicas)
+
+
+def leader_check(leadership: Leadership | None) -> None:
+    """Raise an exception if another process may lead."""
+    if leadership is not None and not leadership.is_held:
+        raise RetryAfter(1, "another process may lead")
