@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import ssl
-from functools import partial
 from typing import final
 
 import attrs
@@ -13,7 +12,6 @@ import trio
 from .. import _secret
 from .._certificates import CertificateRefusedError
 from .._listeners import pem_context
-from .._util import open_serving_nursery
 from ..cache import SharedInformer, SharedInformerFactory
 from ..client import Client
 from ..models.core_v1 import Secret
@@ -37,11 +35,12 @@ class ReplicaCertificate:
     client: Client
     service: str
     namespace: str
+    secret_name: str
     _context: ssl.SSLContext | None = attrs.field(default=None, init=False, repr=False)
     _fingerprint: str = attrs.field(default="", init=False)
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)
     _announcer: Announcer = attrs.field(init=False)
-    _is_announced: bool = attrs.field(default=False, init=False)
+    _has_started: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._announcer = Announcer(self.client, self.service, self.namespace)
@@ -53,7 +52,7 @@ class ReplicaCertificate:
 
     def not_ready_reason(self) -> str:
         """Return the reason why this replica must not be called, or an empty string."""
-        where = f"secret {self.namespace}/{self.service}-webhook"
+        where = f"secret {self.namespace}/{self.secret_name}"
         if self._context is None:
             return f"{where} does not contain a certificate yet; the leader makes it"
         # Otherwise the leader may drop the CA of the certificate that this replica serves.
@@ -62,9 +61,9 @@ class ReplicaCertificate:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the Secret until cancelled; ``nursery.start()`` returns when there is a certificate to serve."""
         factory = SharedInformerFactory(self.client, namespace=self.namespace)
-        informer = factory.informer(Secret, field_selector={"metadata.name": f"{self.service}-webhook"})
+        informer = factory.informer(Secret, field_selector={"metadata.name": self.secret_name})
         try:
-            async with open_serving_nursery() as nursery:
+            async with trio.open_nursery() as nursery:
                 await nursery.start(factory.run)
                 nursery.start_soon(self._follow, informer)
                 await self._changed.wait()
@@ -105,10 +104,11 @@ class ReplicaCertificate:
             is_announced = await self._announcer.announce(self._fingerprint)
             if is_announced and not was_live:
                 # The leader may have changed the Secret since this replica has read it; see _announcements.py.
-                secret = await secrets.get_or_none(f"{self.service}-webhook")
+                secret = await secrets.get_or_none(self.secret_name)
                 if secret is not None:
                     self._take(secret)
-            if is_announced:
+            if is_announced and not self._has_started:
+                self._has_started = True
                 task_status.started()
             with trio.move_on_after(RENEW_PERIOD if is_announced else RETRY_PERIOD):
                 await self._changed.wait()

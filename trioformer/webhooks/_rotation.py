@@ -8,7 +8,7 @@ Each write of the Secret requires the version that was read, so two leaders cann
 from __future__ import annotations
 
 import logging
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import attrs
 import trio
@@ -19,7 +19,7 @@ from ..client import Client
 from ..controller import Controller, RequeueAfter, RetryAfter, annotations_changed
 from ..errors import AlreadyExistsError, ConflictError
 from ..leaderelection import Leadership
-from ..models.apiextensions_v1 import CustomResourceDefinition
+from ..models import KubernetesObject
 from ..models.coordination_v1 import Lease
 from ..models.core_v1 import Secret
 from . import _issue
@@ -38,11 +38,14 @@ CLOCK_PERIOD: Final = 3600.0
 @final
 @attrs.define(eq=False)
 class Rotation:
-    """Makes and rotates the certificate, and installs the webhooks."""
+    """Makes and rotates the certificate, and installs the webhooks; a controller of the manager."""
+
+    name: ClassVar = "webhooks"
 
     client: Client
     service: str
     namespace: str
+    secret_name: str
     host: str
     """The name in the certificate."""
     installer: Installer
@@ -51,41 +54,46 @@ class Rotation:
     _published: tuple[bytes, float] | None = attrs.field(default=None, init=False)
     """The CAs that all configurations contain, and since when, on trio's clock."""
     _announcements: Announcements = attrs.field(init=False)
+    _controller: Controller[str] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._controller = Controller(self.name, self._reconcile, reads_own_writes=False)
         self._announcements = Announcements(self.client.api(Lease, namespace=self.namespace), self.service)
 
-    @property
-    def name(self) -> str:
-        """The name of the Secret."""
-        return f"{self.service}-webhook"
-
-    def controller(self, factory: SharedInformerFactory) -> Controller[str]:
-        """Return the controller, whose informers the factory runs."""
-        controller: Controller[str] = Controller("webhooks", self.reconcile, reads_own_writes=False)
-        this = [self.name]
+    def watch(self, factory: SharedInformerFactory) -> None:
+        """Watch what the rotation depends on with the informers of a factory, which the caller runs."""
+        this = [self.secret_name]
         secrets = factory.informer(
-            Secret, namespace=self.namespace, field_selector={"metadata.name": self.name}, transform=None
+            Secret, namespace=self.namespace, field_selector={"metadata.name": self.secret_name}, transform=None
         )
-        controller.watch(secrets, enqueue=lambda _: this)
+        self._controller.watch(secrets, enqueue=lambda _: this)
         leases = factory.informer(Lease, namespace=self.namespace, label_selector={SERVICE: self.service})
-        controller.watch(leases, enqueue=lambda _: this, predicates=[annotations_changed])
-        names = {(kind, self.installer.name) for kind in CONFIGURATIONS}
-        names |= {(kind, each.name) for each in self.installer.wanted if (kind := type(each)) is CustomResourceDefinition}
-        for kind, name in names:
+        self._controller.watch(leases, enqueue=lambda _: this, predicates=[annotations_changed])
+        names: set[tuple[type[KubernetesObject], str]] = {(kind, self.installer.name) for kind in CONFIGURATIONS}
+        for kind, name in names | {(type(each), each.name) for each in self.installer.wanted}:
             informer = factory.informer(kind, namespace=None, field_selector={"metadata.name": name})
-            controller.watch(informer, enqueue=lambda _: this)
-        return controller
+            self._controller.watch(informer, enqueue=lambda _: this)
 
-    async def reconcile(self, request: str) -> RequeueAfter | None:
-        """Install the webhooks, and move the rotation to its next state if the time has come."""
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run until cancelled or stopped."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._controller.run)
+            self._controller.add(self.secret_name)  # there may be nothing to watch yet
+            task_status.started()
+
+    async def stop(self) -> None:
+        """End :meth:`run` when the current step has ended."""
+        await self._controller.stop()
+
+    async def _reconcile(self, request: str) -> RequeueAfter | None:
         try:
-            return await self._reconcile()
+            return await self._step()
         except (ConflictError, AlreadyExistsError) as exc:
             raise RetryAfter(1, f"another program has written at the same time: {exc}") from exc
 
-    async def _reconcile(self) -> RequeueAfter | None:
-        stored = await self.client.api(Secret, namespace=self.namespace).get_or_none(self.name)
+    async def _step(self) -> RequeueAfter | None:
+        """Install the webhooks, and move the rotation to its next state if the time has come."""
+        stored = await self.client.api(Secret, namespace=self.namespace).get_or_none(self.secret_name)
         current = self._read(stored)
         if current is None:
             last, issued = self._last, _issue.issue(self.host, wall_time())
@@ -118,7 +126,7 @@ class Rotation:
                     return current
                 problem, self._last = "has expired", None
         what = "a certificate is made" if self._last is None else "the last one is restored and replaced"
-        logger.warning("secret %s/%s %s; %s", self.namespace, self.name, problem, what)
+        logger.warning("secret %s/%s %s; %s", self.namespace, self.secret_name, problem, what)
         return None
 
     def _remaining(self, current: Contents, replicas: list[LiveReplica], now: float) -> float:
@@ -137,11 +145,11 @@ class Rotation:
 
     async def _write(self, stored: Secret | None, written: Written) -> RequeueAfter:
         """Write the Secret, if it is still as it was read."""
-        secret = secret_with(stored, written, name=self.name, namespace=self.namespace)
+        secret = secret_with(stored, written, name=self.secret_name, namespace=self.namespace)
         self.installer.check_leader()
         api = self.client.api(Secret, namespace=self.namespace)
         await (api.create(secret) if stored is None else api.replace(secret))
-        logger.info("secret %s/%s: %s", self.namespace, self.name, written[0].name.lower())
+        logger.info("secret %s/%s: %s", self.namespace, self.secret_name, written[0].name.lower())
         return RequeueAfter(0)
 
 
