@@ -15,12 +15,13 @@ from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
 from ..client._internal import open_separate_client
+from ..controller import RetryAfter
 from ..leaderelection import LeaderElector
 from ._enabled import check_controller_name, check_known, enabled_controllers
 from ._health import HealthCheck, logger
 from ._http import Endpoints, serve, tls_contexts, warn_of_readable_tokens
 from ._http_options import HTTPOptions
-from ._initializers import ControllerInitializer, LeaderElection, ManagerContext
+from ._initializers import ControllerInitializer, LeaderElection, ManagerContext, Runnable
 from ._managed import ManagedController
 from ._run import ManagerRun
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..webhooks import WebhookServer
 
 WEBHOOKS: Final = "webhooks"
-"""The name of the readiness check of the webhooks."""
+"""The name of the readiness check of the webhooks, and of the controller that rotates their certificate."""
 
 
 async def run_controllers(
@@ -144,6 +145,9 @@ async def run_controllers(
         check_controller_name(name, "name for a check")
         if name in initializers:
             raise ValueError(f"{name!r} is not a valid name for a check: a controller has this name")
+    if webhooks is not None and webhooks.service is not None and not is_simulated():
+        initializers = {**initializers, WEBHOOKS: partial(_start_rotation, webhooks)}
+        names = (*names, WEBHOOKS)  # even if enabled= does not name it
     factory = SharedInformerFactory(client) if factory is None else factory
     url: str | None = None
     has_started = False
@@ -210,13 +214,23 @@ async def _serving_webhooks(server: WebhookServer | None, run: ManagerRun) -> As
     ended = trio.Event()
 
     async def serve_until_stopped(*, task_status: trio.TaskStatus[str]) -> None:
-        await server.run(stop=run.stop, shutdown_grace=run.shutdown_grace, task_status=task_status)
+        await server.run(run.client, stop=run.stop, shutdown_grace=run.shutdown_grace, task_status=task_status)
         ended.set()
 
     async with open_serving_nursery() as nursery:
         logger.info("serving webhooks on %s", await nursery.start(serve_until_stopped))
         yield
         await ended.wait()
+
+
+async def _start_rotation(server: WebhookServer, context: ManagerContext) -> Runnable:
+    """Return the controller that makes the certificate of the webhooks and installs them; an initializer."""
+
+    def check_leader() -> None:
+        if context.leadership is not None and not context.leadership.is_held:
+            raise RetryAfter(1, "another process may lead")
+
+    return server.rotation(context.client, context.factory, check_leader)
 
 
 @asynccontextmanager

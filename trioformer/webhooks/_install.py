@@ -127,9 +127,11 @@ class Installer:
             is_newer = bool(written) and release_key(written) > release_key(self.release)
         except ValueError:
             is_newer = False
-        where = f"{resource_of(stored).kind} {stored.name}"
+        where = f"{resource_of(type(stored)).kind} {stored.name}"
         if is_newer and where not in self._reported:
-            text = "%s: release %s has written the rules, so release %s keeps them; to go back, remove the annotation %s"
+            text = (
+                "%s: release %s has written the rules, so release %s keeps them; to go back, remove the annotation %s"
+            )
             logger.warning(text, where, written, self.release, RELEASE)
             self._reported.add(where)
         return is_newer

@@ -18,7 +18,6 @@ from ..cache import SharedInformerFactory
 from ..client import Client
 from ..controller import Controller, RequeueAfter, RetryAfter, annotations_changed
 from ..errors import AlreadyExistsError, ConflictError
-from ..leaderelection import Leadership
 from ..models import KubernetesObject
 from ..models.coordination_v1 import Lease
 from ..models.core_v1 import Secret
@@ -155,9 +154,3 @@ class Rotation:
 
 def _is_served(current: Contents, replicas: list[LiveReplica]) -> bool:
     return any(each.fingerprint == current.fingerprint for each in replicas)
-
-
-def leader_check(leadership: Leadership | None) -> None:
-    """Raise an exception if another process may lead."""
-    if leadership is not None and not leadership.is_held:
-        raise RetryAfter(1, "another process may lead")
