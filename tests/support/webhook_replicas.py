@@ -143,8 +143,6 @@ class Leader:
                     await nursery.start(factory.run)
                     await rotation.run(task_status=task_status)
 
-    def kill(self) -> None:
-        self.scope.cancel()
 
 
 @attrs.define(eq=False)
@@ -163,7 +161,7 @@ class Witness:
     async def run(self) -> None:
         while True:
             self.look()
-            await trio.sleep(0.5)
+            await trio.sleep(10 if self.states[-1:] == ["stable"] and len(self._bundles) == 1 else 0.5)
 
     def look(self) -> None:
         with suppress(NotFoundError):
