@@ -14,13 +14,12 @@ from functools import partial
 from typing import Any
 
 import attrs
-import httpx
 import pytest
 import trio
 
 from trioformer import Client, open_client
 from trioformer.crds import crd_of, custom_resource, install_crds, resource_part
-from trioformer.errors import InternalServerError, InvalidError, NotFoundError, StatusError
+from trioformer.errors import InternalServerError, NotFoundError, StatusError
 from trioformer.leaderelection import LeaderElectionOptions
 from trioformer.manager import LeaderElection, run_controllers
 from trioformer.models import KubernetesObject, Model, ObjectMeta
@@ -29,6 +28,7 @@ from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.core_v1 import ConfigMap, Namespace, Secret
 from trioformer.models.meta_v1 import LabelSelector
 from trioformer.testing import ControlPlane
+from trioformer.watchtools import wait_for
 from trioformer.webhooks import AdmissionRequest, Denied, Webhook, Webhooks, WebhookServer
 from trioformer.webhooks._secret_states import STATE
 
@@ -122,7 +122,7 @@ class Cluster:
         )
         replica = Replica(server, port)
         await self.nursery.start(self._run, replica)
-        while not replica.is_ready:
+        while not replica.is_ready:  # noqa: ASYNC110  # as a kubelet probes it
             await trio.sleep(0.05)
         self.replicas.append(replica)
         return replica
@@ -132,7 +132,12 @@ class Cluster:
         election = LeaderElection("operator", self.namespace, options=options)
         async with open_client(kubeconfig=self.control_plane.kubeconfig) as client:
             await run_controllers(
-                client, {}, webhooks=replica.server, leader_election=election, stop=replica.stop, task_status=task_status
+                client,
+                {},
+                webhooks=replica.server,
+                leader_election=election,
+                stop=replica.stop,
+                task_status=task_status,
             )
         replica.ended.set()
 
@@ -160,17 +165,17 @@ class Cluster:
         return await self.client.api(Secret, namespace=self.namespace).get_or_none("hooks-webhook")
 
     async def wait_for_secret(self, state: str, other_than: bytes = b"") -> Secret:
-        while True:
-            found = await self.secret()
-            if found and found.metadata.annotations.get(STATE) == state and found.data["tls.crt"] != other_than:
-                return found
-            await trio.sleep(0.1)
+
+        def is_reached(found: Secret) -> bool:
+            return found.metadata.annotations.get(STATE) == state and found.data["tls.crt"] != other_than
+
+        secrets = self.client.api(Secret, namespace=self.namespace)
+        return await wait_for(secrets, "hooks-webhook", is_reached, missing_ok=True)
 
     async def wait_until_installed(self) -> None:
         """Wait until the API server calls the webhooks, some milliseconds after they were installed."""
         api = self.client.api(ValidatingWebhookConfiguration)
-        while await api.get_or_none(f"hooks.{self.namespace}") is None:
-            await trio.sleep(0.05)
+        await wait_for(api, f"hooks.{self.namespace}", lambda _: True, missing_ok=True)
         await trio.sleep(2)
 
 
@@ -188,7 +193,9 @@ async def cluster_of(control_plane: ControlPlane, **functions: Any) -> AsyncIter
     selector = LabelSelector(match_labels={"webhooks": namespace})
     webhooks = Webhooks(
         validate={ConfigMap: attrs.evolve(functions["validate"], namespace_selector=selector)},
-        mutate={ConfigMap: attrs.evolve(functions["mutate"], namespace_selector=selector)} if "mutate" in functions else {},
+        mutate={ConfigMap: attrs.evolve(functions["mutate"], namespace_selector=selector)}
+        if "mutate" in functions
+        else {},
         convert=functions.get("convert", {}),
     )
     async with open_client(kubeconfig=control_plane.kubeconfig) as client:

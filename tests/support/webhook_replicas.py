@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import cache
 from typing import Any
 
 import attrs
@@ -144,7 +145,6 @@ class Leader:
                     await rotation.run(task_status=task_status)
 
 
-
 @attrs.define(eq=False)
 class Witness:
     """Calls all replicas all the time, as API servers do of which some learn of a configuration late."""
@@ -154,6 +154,7 @@ class Witness:
     failed: list[str] = attrs.field(factory=list)
     states: list[str] = attrs.field(factory=list)
     """The states of the rotation in their order."""
+    changed: trio.Event = attrs.field(factory=trio.Event)
     _certificates: dict[str, bytes] = attrs.field(factory=dict)
     _bundles: list[tuple[float, bytes]] = attrs.field(factory=list)
     """The CAs of the configuration, and until when an API server uses them."""
@@ -172,6 +173,8 @@ class Witness:
             state = secret.metadata.annotations.get(STATE, "")
             if self.states[-1:] != [state]:
                 self.states.append(state)
+                self.changed.set()
+                self.changed = trio.Event()
         with suppress(NotFoundError):
             ca, now = installed_ca(self.server) or b"", trio.current_time()
             known = [bundle for bundle in self._bundles if bundle[0] > now and bundle[1] != ca]
@@ -181,10 +184,16 @@ class Witness:
                     self._call(replica.fingerprint)
 
     def _call(self, served: str) -> None:
-        certificate = load_pem_x509_certificate(self._certificates[served])
         for _, bundle in self._bundles:
-            if not any(_is_signed_by(certificate, each) for each in load_pem_x509_certificates(bundle)):
+            if not is_trusted(self._certificates[served], bundle):
                 self.failed.append(f"{trio.current_time():g}: {self.states[-1]}")
+
+
+@cache
+def is_trusted(certificate: bytes, bundle: bytes) -> bool:
+    """Whether an API server that trusts some CAs can call a replica."""
+    found = load_pem_x509_certificate(certificate)
+    return any(_is_signed_by(found, each) for each in load_pem_x509_certificates(bundle))
 
 
 def stored_secret(server: APIServer) -> Secret:

@@ -80,7 +80,7 @@ class Installer:
     async def _install(self, wanted: KubernetesObject, ca: str) -> bool:
         stored = await self.client.api(type(wanted)).get_or_none(wanted.name)
         if stored is None and isinstance(wanted, CustomResourceDefinition):
-            text = f"the CustomResourceDefinition {wanted.name} does not exist; install it, for example with install_crds()"
+            text = f"the CustomResourceDefinition {wanted.name} does not exist; install it with install_crds()"
             raise NotFoundError(text, code=404, reason="NotFound")
         raw, old = to_dict(wanted), {} if stored is None else to_dict(stored)
         present, names = _client_configs(old), [*_client_configs(raw)]

@@ -20,6 +20,7 @@ try:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ModuleNotFoundError as _missing:
     raise ModuleNotFoundError(
         f"certificates of webhooks need {_missing.name}; install it with `pip install 'trioformer[webhooks]'`, or pass"
@@ -95,7 +96,7 @@ def issue(host: str, now: float) -> IssuedCertificate:
     certificate = (
         sign(_name("webhooks"), key.public_key(), is_ca=False)
         .add_extension(x509.SubjectAlternativeName([_general_name(host)]), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(authority_id), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
@@ -133,7 +134,7 @@ def _is_signed_by(certificate: x509.Certificate, authority: x509.Certificate) ->
 
 
 def _name(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
 def _general_name(host: str) -> x509.GeneralName:

@@ -80,7 +80,7 @@ class WebhookServer:
         if {has_files, has_service} != {0, 2}:
             raise ValueError("pass either certificate= and key=, or service= and namespace=, to WebhookServer")
         if self.service is not None:
-            from . import _issue as _  # noqa: PLC0415  # needs an extra, which must not be missed only on the leader
+            pass  # needs an extra, which must not be missed only on the leader
 
     def not_ready_reason(self) -> str:
         """Return the reason why webhooks cannot be called, or an empty string if they can; a check for ``/readyz``."""
@@ -121,7 +121,8 @@ class WebhookServer:
         listener = await listen(self.bind)
         task_status.started(url_of(listener, "https"))
         assert client is not None
-        assert self.service is not None and self.namespace is not None
+        assert self.service is not None
+        assert self.namespace is not None
         self._replica = ReplicaCertificate(client, self.service, self.namespace, f"{self.service}-webhook")
         with listener:
             async with trio.open_nursery() as nursery:
@@ -152,7 +153,8 @@ class WebhookServer:
         """Return what only the leader runs if the certificate is not in files."""
         from ._rotation import Rotation  # noqa: PLC0415  # needs an extra
 
-        assert self.service is not None and self.namespace is not None
+        assert self.service is not None
+        assert self.namespace is not None
         installer = Installer(
             client=client,
             manager=self.service,
@@ -169,19 +171,14 @@ class WebhookServer:
 
     def _objects(self, service: str, namespace: str) -> list[KubernetesObject]:
         """Return the configurations, and the part of each CustomResourceDefinition that contains the conversion."""
-        where = {"service": service, "namespace": namespace, "port": self.port, "url": self.url}
-        found: list[KubernetesObject] = [*self.webhooks.configurations(**where)]
+        port, url = self.port, self.url
+        found: list[KubernetesObject] = [
+            *self.webhooks.configurations(service=service, namespace=namespace, port=port, url=url)
+        ]
+        head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
         for hub in self.webhooks.convert:
-            info = resource_of(hub)
-            found.append(
-                from_dict(
-                    CustomResourceDefinition,
-                    {
-                        "apiVersion": "apiextensions.k8s.io/v1",
-                        "kind": "CustomResourceDefinition",
-                        "metadata": {"name": f"{info.plural}.{info.group}"},
-                        "spec": {"conversion": to_dict(self.webhooks.conversion(hub, **where))},
-                    },
-                )
-            )
+            conversion = self.webhooks.conversion(hub, service=service, namespace=namespace, port=port, url=url)
+            name = f"{resource_of(hub).plural}.{resource_of(hub).group}"
+            members = {**head, "metadata": {"name": name}, "spec": {"conversion": to_dict(conversion)}}
+            found.append(from_dict(CustomResourceDefinition, members))
         return found
