@@ -17,7 +17,7 @@ from .._secret import Secret
 
 try:
     from cryptography import x509
-    from cryptography.exceptions import InvalidSignature
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -113,14 +113,18 @@ def check(certificate: bytes, key: Secret[bytes], authorities: bytes, host: str)
     Raises:
         ValueError: It is not.  The message contains neither the certificate nor the key.
     """
-    found = x509.load_pem_x509_certificate(certificate)
-    private = serialization.load_pem_private_key(key.reveal(), password=None)
+    try:
+        found = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key.reveal(), password=None)
+        trusted = x509.load_pem_x509_certificates(authorities)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as exc:
+        raise ValueError("the certificate, the key or the CA is not in PEM format") from exc
     if private.public_key() != found.public_key():
         raise ValueError("the key is not the key of the certificate")
-    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    if _general_name(host) not in names:
+    extensions = {type(each.value): each.value for each in found.extensions}
+    if _general_name(host) not in extensions.get(x509.SubjectAlternativeName, ()):
         raise ValueError(f"the certificate is not for {host}")
-    if not any(_is_signed_by(found, each) for each in x509.load_pem_x509_certificates(authorities)):
+    if not any(_is_signed_by(found, each) for each in trusted):
         raise ValueError("no CA in ca.crt has signed the certificate")
     return Validity(found.not_valid_before_utc.timestamp(), found.not_valid_after_utc.timestamp())
 
