@@ -125,7 +125,8 @@ class Rotation:
                     return current
                 problem, self._last = "has expired", None
         what = "a certificate is made" if self._last is None else "the last one is restored and replaced"
-        logger.warning("secret %s/%s %s; %s", self.namespace, self.secret_name, problem, what)
+        level = logging.INFO if stored is None and self._last is None else logging.WARNING
+        logger.log(level, "secret %s/%s %s; %s", self.namespace, self.secret_name, problem, what)
         return None
 
     def _remaining(self, current: Contents, replicas: list[LiveReplica], now: float) -> float:

@@ -54,11 +54,11 @@ class Step:
 
 
 ROTATION: Final[Mapping[RotationState, Step]] = {
-    RotationState.STABLE: Step((), "the only one", "its CA", RotationState.PUBLISHING),
+    RotationState.STABLE: Step((), "the only certificate", "its CA", RotationState.PUBLISHING),
     RotationState.PUBLISHING: Step(
-        (NEXT_CERTIFICATE, NEXT_KEY, NEXT_AUTHORITY), "the old one", "both", RotationState.SWITCHING
+        (NEXT_CERTIFICATE, NEXT_KEY, NEXT_AUTHORITY), "the old certificate", "both", RotationState.SWITCHING
     ),
-    RotationState.SWITCHING: Step((NEXT_AUTHORITY,), "the old or the new one", "both", RotationState.STABLE),
+    RotationState.SWITCHING: Step((NEXT_AUTHORITY,), "the old or the new certificate", "both", RotationState.STABLE),
 }
 """The rotation."""
 
