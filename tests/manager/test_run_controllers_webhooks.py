@@ -21,6 +21,9 @@ from trioformer import Client, ConfigError
 from trioformer.errors import ListenError
 from trioformer.leaderelection import run_as_leader
 from trioformer.manager import LeaderElection, run_controllers
+from trioformer.models.admissionregistration_v1 import ValidatingWebhookConfiguration
+from trioformer.models.coordination_v1 import Lease
+from trioformer.watchtools import wait_for
 from trioformer.webhooks import AdmissionRequest, Webhooks, WebhookServer
 
 AUTHORITY = trustme.CA()
@@ -146,3 +149,65 @@ async def test_an_exception_of_a_controller_ends_the_webhooks_immediately(
     with pytest.RaisesGroup(KeyError, flatten_subgroups=True):
         await run_controllers(client, initializing(Worker("works", [], fail_after=2)), webhooks=server)
     assert trio.current_time() == 2
+
+
+# --- certificates that the leader makes -------------------------------------------------------------------------------
+
+
+def own_server(**options: Any) -> WebhookServer:
+    webhooks = Webhooks(validate={Shop: slow})
+    where = {"service": "shops", "namespace": "default", "url": "https://127.0.0.1:9443"}
+    return WebhookServer(webhooks, "127.0.0.1:0", **where, shutdown_delay=0, **options)
+
+
+async def test_the_leader_makes_the_certificate_and_all_replicas_serve_it(
+    client: Client, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    stop = trio.Event()
+    election = LeaderElection("operator", "default")
+    with trio.fail_after(30):
+        async with trio.open_nursery() as replicas:
+            for _ in range(2):
+                run = partial(run_controllers, client, {}, webhooks=own_server(), enabled="")
+                await replicas.start(partial(run, leader_election=election, stop=stop))
+            configurations = client.api(ValidatingWebhookConfiguration)
+            found = await wait_for(configurations, "shops.default", lambda _: True, missing_ok=True)
+            ca = found.webhooks[0].client_config.ca_bundle
+            assert ca is not None
+            context = ssl.create_default_context(cadata=ca.decode())
+            urls = [text.rpartition(" ")[2] for text in caplog.messages if text.startswith("serving webhooks on ")]
+            for url in urls:
+                async with httpx.AsyncClient(base_url=url, verify=context) as http:
+                    assert (await http.post(VALIDATE, json=review(shop(size=0)))).json()["response"]["allowed"]
+            assert len(urls) == 2
+            leases = client.api(Lease, namespace="default")
+            assert len(await leases.list()) == 3
+            stop.set()
+    assert [lease.name for lease in await leases.list()] == ["operator"]  # replicas that have ended are not waited for
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_replica_without_a_certificate_is_not_ready_and_can_be_stopped(client: Client) -> None:
+    stop = trio.Event()
+    server = own_server()
+    with trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(partial(server.run, client, stop=stop))
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert "shops-webhook" in server.not_ready_reason()
+            stop.set()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"service": "a"}, {"certificate": "a"}, {"certificate": "a", "key": "b", "service": "c", "namespace": "d"}],
+)
+def test_a_server_has_either_files_or_a_service(options: Any) -> None:
+    with pytest.raises(ValueError, match="WebhookServer"):
+        WebhookServer(Webhooks(), **options)
+
+
+def test_a_release_consists_of_numbers() -> None:
+    with pytest.raises(ValueError, match="release"):
+        own_server(release="v1")

@@ -1,0 +1,70 @@
+"""The roles on the page about certificates of webhooks are what the operator uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import trio
+import trio.testing
+import yaml
+
+from tests.support.rbac import Permission, PermissionRecorder, permissions_of
+from tests.support.webhook_replicas import (
+    HOST,
+    NAMESPACE,
+    SECRET,
+    SERVICE,
+    Rotation,
+    installer,
+    validating,
+)
+from tests.webhooks.test_install import converted, definition
+from trioformer import SharedInformerFactory, open_client
+from trioformer.models.coordination_v1 import Lease
+from trioformer.models.core_v1 import Secret
+from trioformer.testing import APIServer
+from trioformer.webhooks._replica import ReplicaCertificate
+
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "webhook-certificates.rst"
+
+
+def documented() -> set[Permission]:
+    text = PAGE.read_text().partition("kind: Role\n")
+    block = "apiVersion: x\n   kind: Role\n" + text[2].partition("\n\nThe last rule")[0]
+    roles: list[Any] = list(yaml.safe_load_all("   " + block))
+    return permissions_of(rule for role in roles for rule in role["rules"])
+
+
+async def test_the_documented_roles_are_what_the_leader_and_a_replica_use(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    api_server.create(definition())
+    recorder = PermissionRecorder(api_server.http_transport())
+    async with open_client(api_server.config, http_transport=recorder) as client, trio.open_nursery() as nursery:
+        rotation = Rotation(
+            client, SERVICE, NAMESPACE, SECRET, HOST, installer(client, validating("a", "b"), converted())
+        )
+        factory = SharedInformerFactory(client)
+        rotation.watch(factory)
+        await nursery.start(factory.run)
+        await nursery.start(rotation.run)
+        await nursery.start(ReplicaCertificate(client, SERVICE, NAMESPACE, SECRET).run)
+        lease = Lease(
+            metadata={"name": "dead", "namespace": NAMESPACE, "labels": {"webhooks.trioformer/service": SERVICE}}
+        )
+        api_server.create(lease)
+        await trio.sleep(5)
+        api_server.delete(Secret, SECRET, namespace=NAMESPACE)
+        await trio.sleep(300)
+        nursery.cancel_scope.cancel()
+    async with open_client(api_server.config, http_transport=recorder) as client:
+        await installer(client, validating("a"), release="2").install(b"CA")
+        await installer(client, release="3").install(b"CA")
+    assert documented() == set(recorder.used) | only_of_mutating_webhooks()
+
+
+def only_of_mutating_webhooks() -> set[Permission]:
+    """The operator of this test has none, and only looks for an old configuration."""
+    group, resource = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
+    return {(group, resource, verb) for verb in ("create", "patch", "update", "delete")}
