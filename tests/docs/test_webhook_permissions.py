@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +23,20 @@ from tests.support.webhook_replicas import (
 )
 from tests.webhooks.test_install import converted, definition
 from trioformer import SharedInformerFactory, open_client
+from trioformer.models import ObjectMeta
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Secret
 from trioformer.testing import APIServer
+from trioformer.webhooks._announcements import SERVICE as LABEL
 from trioformer.webhooks._replica import ReplicaCertificate
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "webhook-certificates.rst"
 
 
 def documented() -> set[Permission]:
-    text = PAGE.read_text().partition("kind: Role\n")
-    block = "apiVersion: x\n   kind: Role\n" + text[2].partition("\n\nThe last rule")[0]
-    roles: list[Any] = list(yaml.safe_load_all("   " + block))
+    blocks = re.findall(r"code-block:: yaml\n\n((?:   .*\n|\n)+)", PAGE.read_text())
+    (block,) = [each for each in blocks if "kind: Role" in each]
+    roles: list[Any] = list(yaml.safe_load_all(textwrap.dedent(block)))
     return permissions_of(rule for role in roles for rule in role["rules"])
 
 
@@ -50,9 +54,7 @@ async def test_the_documented_roles_are_what_the_leader_and_a_replica_use(
         await nursery.start(factory.run)
         await nursery.start(rotation.run)
         await nursery.start(ReplicaCertificate(client, SERVICE, NAMESPACE, SECRET).run)
-        lease = Lease(
-            metadata={"name": "dead", "namespace": NAMESPACE, "labels": {"webhooks.trioformer/service": SERVICE}}
-        )
+        lease = Lease(metadata=ObjectMeta(name="dead", namespace=NAMESPACE, labels={LABEL: SERVICE}))
         api_server.create(lease)
         await trio.sleep(5)
         api_server.delete(Secret, SECRET, namespace=NAMESPACE)
