@@ -230,6 +230,25 @@ async def test_a_configuration_that_somebody_edited_is_restored(
         assert api_server.get(ValidatingWebhookConfiguration, CONFIGURATION).webhooks == before.webhooks
 
 
+async def test_the_wait_begins_again_when_somebody_takes_a_ca_out_of_a_configuration(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async with running_operator(api_server) as operator:
+        first = stored_secret(api_server)
+        operator.renew()
+        await operator.wait_for("publishing")
+        await trio.sleep(PUBLISH_PERIOD - 5)
+        found = api_server.get(ValidatingWebhookConfiguration, CONFIGURATION)
+        config = found.webhooks[0].client_config.evolve(ca_bundle=first.data["ca.crt"])
+        api_server.replace(found.evolve(webhooks=[found.webhooks[0].evolve(client_config=config), *found.webhooks[1:]]))
+        began = trio.current_time()
+        operator.witness.look()
+        await operator.wait_for("stable")
+        assert trio.current_time() - began > PUBLISH_PERIOD
+        await trio.sleep(10)
+        operator.check_rotated(first)
+
+
 async def test_a_certificate_that_expired_while_no_leader_ran_is_replaced_immediately(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
