@@ -129,7 +129,7 @@ async def test_a_leader_that_is_killed_in_any_state_has_a_successor(
         operator.check_rotated(first)
 
 
-async def test_a_replica_that_dies_without_a_word_delays_the_rotation_until_its_lease_expires(
+async def test_a_dead_replica_delays_the_rotation_only_until_its_lease_expires(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     async with running_operator(api_server, replicas=3) as operator:

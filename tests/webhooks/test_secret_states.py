@@ -43,7 +43,7 @@ def test_a_rotation_goes_through_all_states_in_the_order_of_the_table() -> None:
         assert set(each.data) == {"tls.crt", "tls.key", "ca.crt", *ROTATION[each.state].keys}
 
 
-def test_the_configurations_trust_both_cas_while_replicas_may_serve_either_certificate() -> None:
+def test_both_cas_are_trusted_while_replicas_may_serve_either_certificate() -> None:
     stable, publishing, switching, again = states()
     assert publishing.data["tls.crt"] == stable.data["tls.crt"] != switching.data["tls.crt"] == again.data["tls.crt"]
     assert publishing.authorities == switching.authorities == stable.authorities + again.authorities
