@@ -285,8 +285,8 @@ class Connection:
             else:
                 await self._write(head)
         else:
-            head, self._head = self._head, None
-            events: list[h11.Event] = [] if head is None else [head]
+            events: list[h11.Event] = [] if self._head is None else [self._head]
+            self._head = None
             if message["body"] and self._request is not None and self._request.method != b"HEAD":
                 events.append(h11.Data(data=message["body"]))
             if not message["more_body"]:

@@ -188,21 +188,21 @@ class Webhooks:
 
     async def _admit(self, route: Route, body: bytes, receive: Receive) -> Response:
         admission = _reviews.read_admission(route.kind, body)
-        response: Response | None = None
+        responses: list[Response] = []  # empty if the function was cancelled
         deadline = trio.current_time() + route.period
         async with trio.open_nursery() as nursery:
             nursery.cancel_scope.deadline = deadline
             nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
             try:
-                response = _json(_allowed(route, admission, await _call(route, admission)))
+                responses.append(_json(_allowed(route, admission, await _call(route, admission))))
             except Exception as error:  # noqa: BLE001  # the documented boundary to the program's functions
                 refusal = _refusal_in(error)
-                response = (
+                responses.append(
                     self._failed(route.path, error) if refusal is None else _json(_reviews.denied(admission, refusal))
                 )
             nursery.cancel_scope.cancel()
-        if response is not None:
-            return response
+        if responses:
+            return responses[0]
         if trio.current_time() < deadline:
             return _failed("the client has disconnected")
         text = f"{route.path}: the function was cancelled after {route.period:g} s"
