@@ -11,7 +11,8 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -41,6 +42,8 @@ class Surroundings:
 _REAL: Final = Surroundings()
 surroundings: Final = ContextVar("surroundings", default=_REAL)
 """The surroundings of the current task."""
+
+_is_operator: Final = ContextVar("is_operator", default=False)
 
 
 def wall_time() -> float:
@@ -76,3 +79,18 @@ def new_generator() -> random.Random:
 def is_simulated() -> bool:
     """Return whether the current task runs in a simulation, in which no ports are opened and no files are followed."""
     return surroundings.get().is_simulated
+
+
+@contextmanager
+def as_operator() -> Iterator[None]:
+    """Mark the requests of the current task, and of the tasks that it starts during the block, as an operator's."""
+    token = _is_operator.set(True)
+    try:
+        yield
+    finally:
+        _is_operator.reset(token)
+
+
+def is_operator() -> bool:
+    """Return whether the requests of the current task are those of an operator, whose role a test may record."""
+    return _is_operator.get()

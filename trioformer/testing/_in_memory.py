@@ -29,9 +29,11 @@ import attrs
 import httpx
 import trio
 
+from .._surroundings import is_operator
 from ..client import Client, ClientOptions, open_client
 from ..kubeconfig import ClusterConfig
 from ..transport._internal import CUT_OFF, NO_RESPONSE
+from ._serving._access import OPERATOR, operator_actions
 from ._serving._app import Application, Message, complete, send_response
 from ._serving._messages import encode
 from ._serving._pod_processes import UPGRADE
@@ -220,6 +222,8 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
 
     _get_exchanges: Callable[[], trio.abc.SendChannel[Exchange]]
     _app: Application
+    _is_operator: bool = False
+    """Whether all requests are those of an operator, not only those that `run_controllers` sends."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and return when the head of the response has been received.
@@ -229,6 +233,7 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: The server has ended, the server refuses connections, or httpx's read timeout expired.
         """
         body, scope = await request.aread(), _scope(request)
+        scope[OPERATOR] = operator_actions.get() if self._is_operator or is_operator() else None
         exchanges = self._get_exchanges()
         await trio.lowlevel.checkpoint()
         ready: Response | Exception | None = None

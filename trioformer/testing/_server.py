@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import final
 
@@ -21,6 +21,7 @@ from ._convert import Kind, as_status_errors, find_kind
 from ._direct_api import DirectAPI
 from ._in_memory import Exchange, InMemoryTransport, connection_refused, open_in_memory
 from ._scripted_pods import PodRunner, ScriptedPod, run_pod, start_run
+from ._serving._access import Access
 from ._serving._app import Application
 from ._serving._faults import Fault, Faults, StatusChooser
 from ._serving._pod_scripts import PodScripts
@@ -47,9 +48,9 @@ class APIServer(DirectAPI):
     The server supports all built-in kinds and custom kinds, with the semantics of kube-apiserver v1.36 on etcd.  It
     supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
-    scale, binding, eviction, token and log, reviews that allow everything, and discovery and Tables for kubectl.
+    scale, binding, eviction, token and log, reviews, and discovery and Tables for kubectl.
     The server speaks JSON, YAML and protobuf.  It sets the defaults of built-in kinds and validates most of their
-    fields.  Every client may do everything.  By default, no controllers run.  A deleted pod is removed immediately.
+    fields.  Every client may do everything, unless ``roles`` are given.  By default, no controllers run.  A deleted pod is removed immediately.
 
     While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
     without sockets::
@@ -104,6 +105,11 @@ class APIServer(DirectAPI):
     """A directory with the tables of another release of Kubernetes, as ``nox -s tables`` makes it in trioformer's
     repository.  The default, None, is the release of the installed tables, v1.36.  Objects have the fields of the
     classes in :mod:`trioformer.models`, and kinds without a class are not served."""
+    roles: Iterable[KubernetesObject | Mapping[str, object]] | None = None
+    """Roles and bindings that the server creates, and enforces as kube-apiserver does, for clients but not for the
+    direct API.  A client is an administrator unless it impersonates another user, as with
+    :meth:`~trioformer.client.Client.impersonating`, or has a token of a service account that this server granted.
+    The default, None, allows everything; an empty list only the roles of a new cluster."""
     requests: deque[RequestRecord] = attrs.field(init=False, factory=lambda: deque(maxlen=1_000))
     """The last 1,000 requests, oldest first, including discovery and failed requests.  A test may clear this deque."""
     _storage: Storage = attrs.field(init=False)
@@ -127,11 +133,15 @@ class APIServer(DirectAPI):
         settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
         self._scripts = scripts = PodScripts(self._registry, Watches(self._storage))
         resources = Resources(self._registry, settings, scripts)
-        self._app = Application(self._kinds, resources, self._watches, scripts.followers, self._faults, self.requests)
+        access = Access(self._registry, self.roles is not None)
+        streams = self._watches, scripts.followers
+        self._app = Application(self._kinds, resources, *streams, self._faults, self.requests, access)
         self._registry.create_system_objects()
         if self.controllers:
             self._cluster = start_controllers(self._registry, lambda pod: start_run(self._scripts, self.run_pod, pod))
             self._scripts.later = self._cluster.later
+        for obj in self.roles or ():
+            self.create(obj)
 
     def __repr__(self) -> str:
         state = "running" if self._exchanges is not None else "not running"
@@ -185,14 +195,19 @@ class APIServer(DirectAPI):
         """
         return InMemoryTransport(self._open_exchanges, self._app)
 
-    def open_client(self, *, field_manager: str | None = None) -> AbstractAsyncContextManager[Client]:
+    def open_client(
+        self, *, field_manager: str | None = None, operator: bool = False
+    ) -> AbstractAsyncContextManager[Client]:
         """Open a client for this server, which requests JSON, because the server stores JSON.
 
         Args:
             field_manager: The field manager, as for :func:`~trioformer.client.open_client`.  To set other arguments,
                 call that function with :attr:`config` and :meth:`http_transport`.
+            operator: Whether ``pytest --trioformer-rbac`` records the permissions that this client needs.  The option
+                always records what :func:`~trioformer.manager.run_controllers` requests.
         """
-        return open_in_memory(self.config, InMemoryTransport(self._open_exchanges, self._app), field_manager)
+        transport = InMemoryTransport(self._open_exchanges, self._app, operator)
+        return open_in_memory(self.config, transport, field_manager)
 
     def _open_exchanges(self) -> trio.MemorySendChannel[Exchange]:
         if self._exchanges is None:

@@ -8,6 +8,7 @@ An ordinary run (``pytest``) collects only the embedded half; one that names the
 ``server_client``   a client of an API server; nothing but the API server runs
 ``cluster_client``  a client of a cluster: the garbage collector runs, and on the real one all other controllers
 ``run_in_cluster``  a function that runs an async function in a cluster with controllers and pods
+``guarded_server``  a function that opens a client of an API server with RBAC, with a token or as an administrator
 ``namespace``       the name of a new namespace, for ``server_client``
 ``both_clients``    an ``(embedded, real)`` pair, for tests that compare two servers; only in runs with a real one
 ==================  ===================================================================================================
@@ -19,6 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Final, TypeAlias, TypeVar
 
+import attrs
 import pytest
 import trio
 from trio.abc import Clock
@@ -30,13 +32,16 @@ from tests.e2e.workloads import make_namespace
 from tests.support.end_to_end import is_end_to_end
 from trioformer import open_client
 from trioformer.client import Client
+from trioformer.kubeconfig import load_config
 from trioformer.models.core_v1 import Pod
 from trioformer.testing import APIServer, ControlPlane, ScriptedPod, run_pod
 
 T = TypeVar("T")
 Connected: TypeAlias = Callable[[], AbstractAsyncContextManager[Client]]
 
-_SERVERS: Final = ("server", "cluster_server", "run_in_cluster")
+OpenClient: TypeAlias = Callable[[str | None], AbstractAsyncContextManager[Client]]
+
+_SERVERS: Final = ("server", "guarded_server", "cluster_server", "run_in_cluster")
 """The fixtures that have one value for each server."""
 
 
@@ -75,6 +80,22 @@ def _connected(request: pytest.FixtureRequest, control_plane: str, *, garbage_co
 def server(request: pytest.FixtureRequest) -> Connected:
     """Connect to an API server; an embedded one is new each time."""
     return _connected(request, "control_plane")
+
+
+@pytest.fixture
+def guarded_server(request: pytest.FixtureRequest) -> OpenClient:
+    """Open clients of an API server that enforces roles, which an embedded one does while the first client is open."""
+    if request.param == "embedded":
+        server = APIServer(roles=())
+
+        def connect(token: str) -> AbstractAsyncContextManager[Client]:
+            return open_client(attrs.evolve(server.config, token=token), http_transport=server.http_transport())
+
+        return lambda token: _embedded(server) if token is None else connect(token)
+    real: ControlPlane = request.getfixturevalue("control_plane")
+    config = load_config(kubeconfig=real.kubeconfig)
+    anybody = attrs.evolve(config, client_certificate_data=None, client_key_data=None)
+    return lambda token: open_client(config if token is None else attrs.evolve(anybody, token=token))
 
 
 @pytest.fixture

@@ -84,7 +84,8 @@ def send(
     record = read_request(method, path, query.encode(), user_agent="", time=0)
     content = b"" if body is None else json.dumps(body).encode()
     try:
-        response, _ = server._app._resources.handle(ResourceRequest(record, accept, content_type, content))
+        caller = server._app._access.admit({"headers": []}, record)
+        response, _ = server._app._resources.handle(ResourceRequest(record, accept, content_type, content, caller))
     except APIStatusError as error:
         status = json.loads(json.dumps(error.status))
         assert is_expected(status)

@@ -1,6 +1,8 @@
 """The HTTP side of the embedded API server (private).
 
 - ``_app.py``: the ASGI application
+- ``_access.py``: the users of requests
+- ``_roles.py``: the rules of roles
 - ``_requests.py``: the parsing of paths and query parameters
 - ``_resources.py``: requests for kinds
 - ``_subresources.py``: requests for ``scale``, ``binding`` and ``eviction``

@@ -26,6 +26,7 @@ from .._storage._field_checks import warning_headers
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._status import APIStatusError, status_error
 from . import _discovery
+from ._access import Access
 from ._faults import Faults
 from ._logs import TEXT, LogStream
 from ._messages import as_frame, encode
@@ -60,6 +61,7 @@ class Application:
     _followers: Watches
     _faults: Faults
     _records: deque[RequestRecord]
+    _access: Access
     served: int = attrs.field(init=False, default=0)
     """The number of received requests."""
 
@@ -148,14 +150,16 @@ class Application:
         )
         self.served += 1
         self._records.append(record)
-        return _Received(record, headers, scope["query_string"])
+        return _Received(record, headers, scope)
 
     def _handle(self, received: _Received, body: bytes) -> tuple[Result, ServedKind | None]:
         record, headers = received.record, received.headers
         accepted = headers.get("accept", "")
+        caller = self._access.admit(received.scope, record)
         if record.is_resource:
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            request = ResourceRequest(record, accepted, content_type, body, received.query, received.warnings)
+            query = received.scope["query_string"]
+            request = ResourceRequest(record, accepted, content_type, body, caller, query, received.warnings)
             result, served = self._resources.handle(request)
         else:
             result, served = _discovery.handle(self._kinds, record, accepted, headers.get("host", "")), None
@@ -172,7 +176,7 @@ class _Received:
 
     record: RequestRecord
     headers: dict[str, str]
-    query: bytes
+    scope: Message
     warnings: list[str] = attrs.field(factory=list)
 
     def refuse(self, error: APIStatusError) -> Response:

@@ -26,6 +26,7 @@ from .._storage._status import bad_request, conflict, deleted, not_found, status
 from .._storage._storage import JSONObject, Stored, body_of
 from .._storage._tracking import Writer
 from . import _subresources
+from ._access import Caller
 from ._listing import ListOptions, Page, list_page, minimum_revision
 from ._logs import LogStream, request_log
 from ._negotiation import MEDIA_TYPES, YAML
@@ -61,6 +62,8 @@ class ResourceRequest:
     """The media type of the body, without parameters."""
     body: bytes
     """The complete body."""
+    caller: Caller
+    """The user who sends the request."""
     query: bytes = b""
     """The query. A parameter may be repeated."""
     warnings: list[str] = attrs.field(factory=list, eq=False)
@@ -201,7 +204,7 @@ class Resources:
         if served.info.kind == "Binding":
             response = _subresources.create_binding(self._registry, request.namespace, obj, dry_run=request.dry_run)
             return attrs.evolve(response, encoding=rendering.accepted.encoding)
-        answered = answer(self._registry, served, request.namespace, obj)
+        answered = answer(self._registry, served, request.namespace, obj, request.caller)
         return _one(rendering, served, Stored("", 0, body_of(answered)), code=201)
 
     def _rendering(self, request: ResourceRequest, served: ServedKind) -> Rendering:
@@ -261,6 +264,8 @@ class Resources:
     def _create(
         self, request: ResourceRequest, served: ServedKind, rendering: Rendering, obj: JSONObject, options: WriteOptions
     ) -> Response:
+        if request.record.verb != "create":
+            request.caller.check(request.record, "create")
         stored = self._registry.create(served, request.namespace, obj, **options)
         return _one(rendering, served, stored, code=201)
 

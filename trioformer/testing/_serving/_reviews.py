@@ -1,14 +1,12 @@
 """Reviews, which ask who a client is or what a user may do.  The server responds to them and does not store them.
 
-The server does not authenticate its clients: every client is the same administrator, and everything is allowed.
 Source: kubernetes ``pkg/registry/authentication``, ``pkg/registry/authorization``, and
-``pkg/apis/authorization/validation``, with the authorizer AlwaysAllow.
+``pkg/apis/authorization/validation``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from ...models._internal import dumps
 from .._storage._clock import timestamp
@@ -19,21 +17,13 @@ from .._storage._registry import Registry
 from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
 from .._storage._values import value_at
+from ._access import ADMINISTRATOR, Caller
 from ._tokens import AUDIENCE, TokenError, user_of
 
-ADMINISTRATOR: Final[JSONObject] = {
-    "username": "trioformer-admin",
-    "groups": ["system:masters", "system:authenticated"],
-}
-_RULES: Final[list[JSONObject]] = [
-    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
-    {"verbs": ["*"], "nonResourceURLs": ["*"]},
-]
-_ROLES: Final = ("system:basic-user", "system:discovery", "system:public-info-viewer")
-"""The ClusterRoles that every user has in a new cluster."""
 
-
-def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONObject) -> JSONObject:
+def answer(
+    registry: Registry, served: ServedKind, namespace: str, review: JSONObject, caller: Caller
+) -> JSONObject:
     """Return a review with its status.
 
     Raises:
@@ -42,30 +32,33 @@ def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONO
     match served.info.kind:
         case "SelfSubjectReview":
             created = {"creationTimestamp": timestamp(registry.clock)}
-            return {"metadata": created, "status": {"userInfo": ADMINISTRATOR}}
+            return {"metadata": created, "status": {"userInfo": caller.user.info()}}
         case "SelfSubjectRulesReview":
-            if not value_at(review, "spec", "namespace"):
+            where = value_at(review, "spec", "namespace")
+            if not where:
                 raise bad_request("no namespace on request")
-            return {"metadata": {}, "spec": {}, "status": _rules(registry)}
+            return {"metadata": {}, "spec": {}, "status": _rules(caller, where)}
         case "TokenReview":
             metadata = {key: value for key, value in metadata_of(review).items() if key != "namespace"}
             return {"metadata": metadata, "spec": review.get("spec") or {}, "status": _authenticated(registry, review)}
         case _:
-            causes = list(_problems(review, namespace, names_user=not served.info.kind.startswith("Self")))
+            names_user = not served.info.kind.startswith("Self")
+            causes = list(_problems(review, namespace, names_user=names_user))
             if causes:  # kube-apiserver does not name the kind here
                 raise invalid(served.info.group, "", "", causes)
             metadata = {"namespace": namespace} if namespace else {}
-            return {"metadata": metadata, "spec": review.get("spec"), "status": {"allowed": True}}
+            spec = review["spec"]
+            return {"metadata": metadata, "spec": spec, "status": caller.review(spec, names_user=names_user)}
 
 
-def _rules(registry: Registry) -> JSONObject:
-    """Return the rules of an administrator."""
-    found = (registry.storage.get("clusterroles.rbac.authorization.k8s.io", name) for name in _ROLES)
-    rules = [*_RULES, *(rule for stored in found if stored is not None for rule in stored.decoded().get("rules") or ())]
+def _rules(caller: Caller, namespace: str) -> JSONObject:
+    """Return the rules of a user."""
+    rules, problems = caller.roles.rules(caller.user, namespace)
     return {
         "resourceRules": [rule for rule in rules if "resources" in rule],
         "nonResourceRules": [rule for rule in rules if "nonResourceURLs" in rule],
         "incomplete": False,
+        **({"evaluationError": problems} if problems else {}),
     }
 
 
@@ -76,7 +69,7 @@ def _authenticated(registry: Registry, review: JSONObject) -> JSONObject:
     given = value_at(review, "spec", "audiences")
     audiences = [str(each) for each in given] if isinstance(given, list) and given else [AUDIENCE]
     try:
-        user, accepted = user_of(registry, token, audiences) or (ADMINISTRATOR, audiences)
+        user, accepted = user_of(registry, token, audiences) or (ADMINISTRATOR.info(), audiences)
     except TokenError as exc:
         return {"user": {}, "error": str(exc)}
     return {"authenticated": True, "user": user, "audiences": accepted}
