@@ -50,7 +50,8 @@ class APIServer(DirectAPI):
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction, token and log, reviews, and discovery and Tables for kubectl.
     The server speaks JSON, YAML and protobuf.  It sets the defaults of built-in kinds and validates most of their
-    fields.  Every client may do everything, unless ``roles`` are given.  By default, no controllers run.  A deleted pod is removed immediately.
+    fields.  Every client may do everything, unless ``roles`` are given.  By default, no controllers run.  A deleted pod
+    is removed immediately.
 
     While a task runs :meth:`run`, clients from :meth:`open_client` or with :meth:`http_transport` reach the server
     without sockets::

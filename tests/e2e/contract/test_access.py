@@ -15,6 +15,8 @@ from tests.e2e.contract.encodings import received, sent
 from tests.e2e.workloads import make_namespace
 from trioformer.client import Client
 from trioformer.errors import ForbiddenError
+from trioformer.models.core_v1 import Pod
+from trioformer.pods import run_in_pod
 from trioformer.transport._internal import Response
 
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -150,7 +152,7 @@ class Guarded:
     async def wait_for(self, code: int, user: str, path: str) -> None:
         """Wait until a request has another result: a real server reads roles from its caches."""
         with trio.fail_after(30):
-            while (await self.send(user, "GET", path)).code != code:
+            while (await self.send(user, "GET", path)).code != code:  # noqa: ASYNC110  # a server tells nothing
                 await trio.sleep(0.1)
 
     def fill(self, text: str) -> str:
@@ -244,7 +246,7 @@ async def test_a_token_acts_as_its_service_account(guarded: Guarded, guarded_ser
         await guarded.create(path, "as-NS", subjects=[who], roleRef=role)
         jane = robot.impersonating(guarded.fill(JANE))
         with trio.fail_after(30):
-            while (await jane._transport.request("GET", pods, accept="*/*")).code != 200:
+            while (await jane._transport.request("GET", pods, accept="*/*")).code != 200:  # noqa: ASYNC110  # as above
                 await trio.sleep(0.1)
         others = {
             robot.impersonating("tom"): 'users "tom" is forbidden',
@@ -317,3 +319,10 @@ async def test_the_rules_of_a_user_are_listed(guarded: Guarded) -> None:
     elsewhere = await guarded.review(JANE, "selfsubjectrulesreviews", {"namespace": "default"})
     assert RULES[0] not in elsewhere["resourceRules"]
     assert len(status["resourceRules"]) == len(elsewhere["resourceRules"]) + len(RULES)
+
+
+async def test_a_command_in_a_container_needs_create(guarded: Guarded) -> None:
+    jane = guarded.administrator.impersonating(guarded.fill(JANE))
+    with pytest.raises(ForbiddenError) as caught:
+        await run_in_pod(jane.api(Pod, guarded.namespace), "a", ["true"])
+    assert caught.value.status_message.strip() == 'pods "a" is forbidden:'

@@ -22,7 +22,16 @@ from .._storage._kinds import SCALE, ServedKind
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
 from .._storage._registry import Registry, WriteOptions
-from .._storage._status import bad_request, conflict, deleted, not_found, status_error, unknown_format
+from .._storage._status import (
+    APIStatusError,
+    bad_request,
+    conflict,
+    deleted,
+    forbidden,
+    not_found,
+    status_error,
+    unknown_format,
+)
 from .._storage._storage import JSONObject, Stored, body_of
 from .._storage._tracking import Writer
 from . import _subresources
@@ -159,6 +168,11 @@ class Resources:
         if served.resource == "pods" and record.subresource in ("exec", "attach", "portforward"):
             if record.verb not in ("get", "create"):
                 raise status_error(405, details={})
+            if record.verb == "get":  # since v1.35, a WebSocket needs both verbs
+                try:
+                    request.caller.check(record, "create")
+                except APIStatusError:
+                    raise forbidden(served.info, request.name, "") from None
             if record.subresource == "portforward":
                 return PortForwardRequest.parse(self._scripts, record), served
             return ProcessRequest.parse(self._scripts, record, request.query), served

@@ -21,9 +21,7 @@ from ._access import ADMINISTRATOR, Caller
 from ._tokens import AUDIENCE, TokenError, user_of
 
 
-def answer(
-    registry: Registry, served: ServedKind, namespace: str, review: JSONObject, caller: Caller
-) -> JSONObject:
+def answer(registry: Registry, served: ServedKind, namespace: str, review: JSONObject, caller: Caller) -> JSONObject:
     """Return a review with its status.
 
     Raises:

@@ -147,7 +147,9 @@ def _titled(binding: JSONObject) -> str:
 def _described(subject: JSONObject, namespace: str) -> str:
     """Return a subject as in kube-apiserver's reasons."""
     kind, name = subject.get("kind"), subject.get("name")
-    return f'{kind} "{name}/{subject.get("namespace") or namespace}"' if kind == "ServiceAccount" else f'{kind} "{name}"'
+    return (
+        f'{kind} "{name}/{subject.get("namespace") or namespace}"' if kind == "ServiceAccount" else f'{kind} "{name}"'
+    )
 
 
 def _joined(problems: list[str]) -> str:
@@ -162,7 +164,7 @@ def _covers(rule: JSONObject, action: Action) -> bool:
         return False
     if action.path:
         return any(_is_below(url, action.path) for url in rule.get("nonResourceURLs") or ())
-    resource, slash, subresource = action.resource.partition("/")
+    _, slash, subresource = action.resource.partition("/")
     return (
         _has(rule, "apiGroups", action.group)
         and (_has(rule, "resources", action.resource) or bool(slash and f"*/{subresource}" in rule["resources"]))
