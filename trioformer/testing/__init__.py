@@ -25,6 +25,9 @@ socket.
 - ``_serve_http.py``: :func:`serve_http`
 - ``_simulation.py``: :func:`open_simulated_cluster`, a cluster with activity for demos
 - ``_plugin.py``: the fixtures of the pytest plugin
+- ``_role_check.py``: the comparison of an operator's role with what its tests use
+- ``_recording.py``: the permissions that operators use in tests
+- ``_role_files.py``: the files with roles
 - ``__main__.py``: the command ``python -m trioformer.testing serve``
 - ``_serving/``: the embedded server's HTTP side
 - ``_storage/``: the embedded server's objects, revisions and rules

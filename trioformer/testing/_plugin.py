@@ -7,6 +7,7 @@ module of trioformer until a fixture is used.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -32,18 +33,24 @@ _JOURNALS: pytest.StashKey[list[Journal[Any]]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option ``k8s_field_manager`` and the options for simulations."""
+    """Add the ini option ``k8s_field_manager``, and the options for simulations and roles."""
     parser.addini("k8s_field_manager", "the field manager of the client of the fixture k8s_client", default="tests")
     group = parser.getgroup("trioformer")
     group.addoption("--trioformer-stories", type=int, metavar="N", help="the number of stories of each simulation")
     group.addoption("--trioformer-story-seed", type=int, metavar="S", help="the seed of each simulation")
+    group.addoption("--trioformer-rbac", metavar="FILE", help="compare what operators request with the role in FILE")
+    group.addoption("--trioformer-rbac-write", action="store_true", help="write FILE if it differs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Pass the options to simulations, which save the stories that fail below ``.trioformer/stories``."""
+    """Pass the options to simulations, which save the stories that fail below ``.trioformer/stories``, and to roles."""
     options.stories = config.getoption("--trioformer-stories")
     options.seed = config.getoption("--trioformer-story-seed")
     options.directory = config.rootpath / ".trioformer" / "stories"
+    if path := config.getoption("--trioformer-rbac"):
+        from ._role_check import RoleCheck  # noqa: PLC0415  # only with the option
+
+        config.pluginmanager.register(RoleCheck(Path(path), writes=bool(config.getoption("--trioformer-rbac-write"))))
 
 
 @pytest.hookimpl(wrapper=True)

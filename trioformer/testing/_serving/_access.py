@@ -21,7 +21,7 @@ from ...errors import SelectorError
 from ...models import FieldSelector
 from .._storage._registry import Registry
 from .._storage._status import APIStatusError, status_error
-from .._storage._storage import JSONObject
+from .._storage._storage import JSONObject, Storage
 from .._storage._values import value_at
 from ._requests import RequestRecord
 from ._roles import ACCOUNT, MASTERS, Action, Decision, Roles, User
@@ -30,9 +30,9 @@ from ._tokens import AUDIENCE, TokenError, user_of
 ADMINISTRATOR: Final = User("trioformer-admin", (MASTERS, "system:authenticated"))
 OPERATOR: Final = "trioformer.operator"
 """The key in the ASGI scope for the function that observes the actions of the operator that sends a request."""
-ActionObserver: TypeAlias = Callable[[Action], None]
+ActionObserver: TypeAlias = Callable[[Action, Storage], bool]
+"""A function that is called before each action of an operator, and returns whether the operator may act."""
 operator_actions: Final[ContextVar[ActionObserver | None]] = ContextVar("operator_actions", default=None)
-"""A function that is called before each action of an operator.  It may raise an `APIStatusError`."""
 
 _AUTHENTICATED: Final = "system:authenticated"
 _ANONYMOUS: Final = ("system:anonymous", "system:unauthenticated")
@@ -65,9 +65,9 @@ class Caller:
         Raises:
             APIStatusError: No role allows the action (403).
         """
-        if self._observer is not None:
-            self._observer(action)
         decision = self.decide(self.user, action)
+        if self._observer is not None and not self._observer(action, self.roles.storage):
+            decision = Decision(is_allowed=False)
         if not decision.is_allowed:
             raise forbidden(self.user, action, decision.reason)
 

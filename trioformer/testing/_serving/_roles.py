@@ -68,7 +68,7 @@ class Decision:
 class Roles:
     """The roles and bindings in a storage."""
 
-    _storage: Storage
+    storage: Storage
     _read: dict[str, tuple[int, dict[str, JSONObject]]] = attrs.field(init=False, factory=dict)
     """The decoded objects of each resource, and the position in the storage at which they were read."""
 
@@ -122,10 +122,10 @@ class Roles:
     def _objects(self, plural: str) -> dict[str, JSONObject]:
         """Return the objects of a resource by their keys."""
         resource = f"{plural}.{_GROUP}"
-        end = self._storage.end(resource)
+        end = self.storage.end(resource)
         found = self._read.get(resource)
         if found is None or found[0] != end:
-            found = self._read[resource] = end, {one.key: one.decoded() for one in self._storage.snapshot(resource)}
+            found = self._read[resource] = end, {one.key: one.decoded() for one in self.storage.snapshot(resource)}
         return found[1]
 
 

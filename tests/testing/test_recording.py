@@ -1,0 +1,111 @@
+"""The permissions of operators, and which of their names are fixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import trio
+
+from trioformer.client import Client
+from trioformer.errors import NotFoundError
+from trioformer.models import ObjectMeta
+from trioformer.models.coordination_v1 import Lease
+from trioformer.models.core_v1 import ConfigMap, Namespace, Pod, Secret
+from trioformer.testing import APIServer
+from trioformer.testing._recording import Permission, Recorder
+from trioformer.testing._serving._access import operator_actions
+
+
+async def recorded(nursery: trio.Nursery, operate: Any, server: APIServer | None = None) -> set[str]:
+    """Return the permissions that a function uses, as texts."""
+    recorder = await record(nursery, operate, server)
+    return {f"{one.role}: {one}" for one in recorder.permissions()}
+
+
+async def record(nursery: trio.Nursery, operate: Any, server: APIServer | None = None) -> Recorder:
+    server = server or APIServer()
+    await nursery.start(server.run)
+    recorder = Recorder()
+    operator_actions.set(recorder.observer("test"))
+    async with server.open_client(operator=True) as client:
+        await operate(client)
+    return recorder
+
+
+async def test_the_names_from_the_code_of_an_operator_are_fixed(nursery: trio.Nursery) -> None:
+    async def operate(client: Client) -> None:
+        leases = client.api(Lease, namespace="default")
+        await leases.create(Lease(metadata=ObjectMeta(name="robot")))
+        lease = await leases.get("robot")
+        await client.api(Pod).list()
+        await leases.replace(lease)
+        await leases.list(field_selector="metadata.name=robot")
+
+    assert await recorded(nursery, operate) == {
+        "Role: create leases.coordination.k8s.io",
+        "Role: get leases.coordination.k8s.io robot",
+        "Role: list leases.coordination.k8s.io robot",
+        "Role: update leases.coordination.k8s.io robot",
+        "ClusterRole: list pods",
+    }
+
+
+@pytest.mark.parametrize("name", ["key", "web-key"])
+async def test_a_name_from_an_object_is_not_fixed(nursery: trio.Nursery, name: str) -> None:
+    server = APIServer()
+    server.create(ConfigMap(metadata=ObjectMeta(name="web"), data={"secret": "key"}))
+    server.create(Secret(metadata=ObjectMeta(name=name)))
+
+    async def operate(client: Client) -> None:
+        await client.api(ConfigMap, namespace="default").list()
+        await client.api(Secret, namespace="default").get(name)
+
+    assert await recorded(nursery, operate, server) == {"Role: list configmaps", "Role: get secrets"}
+
+
+async def test_an_operator_in_one_namespace_needs_only_a_role(nursery: trio.Nursery) -> None:
+    async def operate(client: Client) -> None:
+        api = client.api(ConfigMap, namespace="default")
+        await api.list()
+        await api.apply(ConfigMap(metadata=ObjectMeta(name="a")), field_manager="robot")
+
+    expected = {"Role: list configmaps", "Role: create configmaps", "Role: patch configmaps"}
+    assert await recorded(nursery, operate) == expected
+
+
+async def test_a_namespace_is_in_the_cluster(nursery: trio.Nursery) -> None:
+    async def operate(client: Client) -> None:
+        await client.api(Namespace).get("default")
+
+    assert await recorded(nursery, operate) == {"ClusterRole: get namespaces default"}
+
+
+async def test_what_every_user_may_do_is_not_recorded(nursery: trio.Nursery) -> None:
+    async def operate(client: Client) -> None:
+        await client.request("GET", "/version")
+        await client.request("GET", "/apis/apps/v1")
+        await client.request("GET", "/readyz")
+        with pytest.raises(NotFoundError):
+            await client.request("GET", "/metrics")
+
+    assert await recorded(nursery, operate) == {"ClusterRole: get /metrics"}
+
+
+async def test_what_other_processes_record_is_added(nursery: trio.Nursery) -> None:
+    async def operate(client: Client) -> None:
+        await client.api(Pod, namespace="default").list()
+
+    recorder, both = await record(nursery, operate), Recorder()
+    both.add(recorder.state())
+    both.add(recorder.state())
+    assert both.permissions() == {Permission("Role", "", "pods", "list"): {"test"}}
+
+
+async def test_only_clients_that_are_marked_are_operators(nursery: trio.Nursery) -> None:
+    server, recorder = APIServer(), Recorder()
+    await nursery.start(server.run)
+    operator_actions.set(recorder.observer("test"))
+    async with server.open_client() as client:
+        await client.api(Pod).list()
+    assert recorder.permissions() == {}

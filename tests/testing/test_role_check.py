@@ -1,0 +1,110 @@
+"""``pytest --trioformer-rbac``, in a run of pytest inside of the test, and with pytest-xdist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+import yaml
+
+from tests.testing.test_plugin import run_pytest
+
+pytest_plugins = ["pytester"]
+
+TESTS = """
+from __future__ import annotations
+import pytest, trio
+from trioformer.controller import Controller
+from trioformer.manager import run_controllers
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import ConfigMap, Secret
+
+
+async def start(context):
+    async def reconcile(request):
+        api = context.client.api(Secret, namespace=request.namespace)
+        await api.list()
+
+    controller = Controller(context.name, reconcile)
+    controller.watch(context.factory.informer(ConfigMap))
+    return controller
+
+async def test_manager(autojump_clock, api_server, k8s_client, nursery):
+    await nursery.start(run_controllers, k8s_client, {"maps": start})
+    await k8s_client.api(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+    await trio.sleep(5)
+    nursery.cancel_scope.cancel()
+
+async def test_marked_client(api_server):
+    async with api_server.open_client(operator=True) as client:
+        await client.request("GET", "/version")
+        api = client.api(ConfigMap, namespace="web")
+        with pytest.raises(Exception): await api.get("settings")
+"""
+USED = {
+    ("ClusterRole", "", "configmaps", ("get", "list", "watch")),
+    ("ClusterRole", "", "secrets", ("list",)),
+}
+
+
+def roles(path: Path) -> set[tuple[str, str, str, tuple[str, ...]]]:
+    return {
+        (document["kind"], group, plural, tuple(rule["verbs"]))
+        for document in yaml.safe_load_all(path.read_text())
+        for rule in document["rules"]
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+    }
+
+
+def run(pytester: pytest.Pytester, path: Path, *options: str, test: str = TESTS) -> tuple[int, list[str]]:
+    """Run pytest with a file, and return its exit code and its output."""
+    pytester.makepyfile(test_it=test)
+    given = ("-c", "/dev/null", "-p", "no:asyncio", "-p", "no:cacheprovider", "-o", "trio_mode=true")
+    result = pytester.runpytest_inprocess(*given, "--trioformer-rbac", str(path), *options)
+    return int(result.ret), result.outlines
+
+
+def test_the_role_is_written_and_then_equal(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    path = tmp_path / "role.yaml"
+    code, output = run(pytester, path)
+    assert (code, path.exists()) == (1, False), output
+    assert any("--trioformer-rbac-write" in line for line in output)
+    code, output = run(pytester, path, "--trioformer-rbac-write")
+    assert (code, roles(path)) == (0, USED), output
+    code, output = run(pytester, path)
+    assert code == 0, output
+    assert any("4 permissions" in line for line in output)
+
+
+async def test_the_processes_of_xdist_record_one_role(tmp_path: Path) -> None:
+    path = tmp_path / "role.yaml"
+    options = ("-o", "trio_mode=true", "-n", "2", "--trioformer-rbac", str(path), "--trioformer-rbac-write")
+    code, output = await run_pytest(tmp_path, indent(TESTS, "    "), *options)
+    assert (code, roles(path)) == (0, USED), output
+
+
+def test_a_difference_is_an_error_with_a_diff(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    path = tmp_path / "role.yaml"
+    run(pytester, path, "--trioformer-rbac-write")
+    before = path.read_text().replace("[list]", "[list, delete]")
+    path.write_text(before)
+    code, output = run(pytester, path)
+    assert (code, path.read_text()) == (1, before), output
+    assert any(line.startswith("-") and "delete" in line for line in output)
+    assert any(line.startswith("+") and "list" in line for line in output)
+
+
+def test_a_run_with_a_failure_is_not_compared(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    path = tmp_path / "role.yaml"
+    code, output = run(pytester, path, "--trioformer-rbac-write", test="def test_failing(): assert False")
+    assert (code, path.exists()) == (1, False)
+    assert any("not compared" in line for line in output)
+
+
+def test_tests_without_an_operator_are_an_error(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    path = tmp_path / "role.yaml"
+    code, output = run(pytester, path, "--trioformer-rbac-write", test="def test_nothing(): pass")
+    assert (code, path.exists()) == (1, False)
+    assert any("operator=True" in line for line in output)

@@ -1,0 +1,80 @@
+"""The part of the pytest plugin that records the permissions of operators, and compares them with a role."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final, final
+
+import attrs
+import pytest
+
+from ._recording import Recorder
+from ._role_files import RoleFileError, difference, read_roles, write_roles
+from ._serving._access import operator_actions
+
+_STATE: Final = "trioformer_rbac"
+"""The key of what a process of pytest-xdist has recorded."""
+
+
+@final
+@attrs.define(eq=False)
+class RoleCheck:
+    """Compares the permissions that the tests use with a file at the end of the run."""
+
+    path: Path
+    writes: bool
+    """Whether the file is written if it differs."""
+    recorder: Recorder = attrs.field(init=False, factory=Recorder)
+    _report: list[str] = attrs.field(init=False, factory=list)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Record the permissions that a test and its fixtures use."""
+        token = operator_actions.set(self.recorder.observer(item.nodeid))
+        try:
+            return (yield)
+        finally:
+            operator_actions.reset(token)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take what a process of pytest-xdist has recorded."""
+        self.recorder.add(getattr(node, "workeroutput", {}).get(_STATE, [[], []]))
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Compare the permissions with the file, or send them to the process that does."""
+        output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output[_STATE] = self.recorder.state()
+        elif exitstatus != pytest.ExitCode.OK or session.config.option.collectonly:
+            self._report = [f"not compared with {self.path}: a run without failures shows what the role needs"]
+        elif not self._is_equal():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _is_equal(self) -> bool:
+        """Return whether the file has the permissions that the tests use, and make the report."""
+        used = set(self.recorder.permissions())
+        if not used:
+            problem = "no operator sent a request: run it with run_controllers, or open its client with operator=True"
+            self._report = [problem]
+            return False
+        try:
+            found = read_roles(self.path) if self.path.exists() or not self.writes else set()
+        except RoleFileError as exc:
+            self._report = [str(exc)]
+            return False
+        diff = difference(self.path, found, used)
+        self._report = [*diff, f"{self.path}: {len(used)} permissions, as the tests use them"]
+        if diff and self.writes:
+            write_roles(self.path, used)
+        elif diff:
+            self._report[-1] = f"{self.path} is not what the tests use: add --trioformer-rbac-write to write it"
+        return not diff or self.writes
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the result."""
+        if self._report:
+            terminalreporter.section("role of the operator")
+            for line in self._report:
+                terminalreporter.write_line(line)
