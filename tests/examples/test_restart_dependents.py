@@ -122,7 +122,7 @@ class Cluster:
     ) -> None:
         """Run the program until it is killed."""
         with trio.CancelScope() as scope:
-            transport = FaultyTransport(self.server.http_transport(), fault, scope)
+            transport = FaultyTransport(self.server.http_transport(operator=True), fault, scope)
             task_status.started(scope)
             async with open_client(self.server.config, http_transport=transport) as client:
                 await serve(client, dependents)

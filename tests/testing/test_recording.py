@@ -15,6 +15,7 @@ from trioformer.models.core_v1 import ConfigMap, Namespace, Pod, Secret
 from trioformer.testing import APIServer
 from trioformer.testing._recording import Permission, Recorder
 from trioformer.testing._serving._access import operator_actions
+from trioformer.testing._serving._roles import Action
 
 
 async def recorded(nursery: trio.Nursery, operate: Any, server: APIServer | None = None) -> set[str]:
@@ -51,7 +52,7 @@ async def test_the_names_from_the_code_of_an_operator_are_fixed(nursery: trio.Nu
     }
 
 
-@pytest.mark.parametrize("name", ["key", "web-key"])
+@pytest.mark.parametrize("name", ["key", "web-key", "web.18ec"])
 async def test_a_name_from_an_object_is_not_fixed(nursery: trio.Nursery, name: str) -> None:
     server = APIServer()
     server.create(ConfigMap(metadata=ObjectMeta(name="web"), data={"secret": "key"}))
@@ -109,3 +110,12 @@ async def test_only_clients_that_are_marked_are_operators(nursery: trio.Nursery)
     async with server.open_client() as client:
         await client.api(Pod).list()
     assert recorder.permissions() == {}
+
+
+@pytest.mark.parametrize(("tests", "role"), [(("one", "two"), "Role"), (("one", "one"), "ClusterRole")])
+async def test_what_one_test_uses_in_two_namespaces_needs_a_cluster_role(tests: tuple[str, str], role: str) -> None:
+    recorder = Recorder()
+    for test, namespace in zip(tests, ("a", "b"), strict=True):
+        action = Action("get", resource="configmaps", namespace=namespace, name="settings")
+        recorder.observer(test)(action, APIServer()._storage)
+    assert set(recorder.permissions()) == {Permission(role, "", "configmaps", "get", "settings")}

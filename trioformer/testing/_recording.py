@@ -71,17 +71,19 @@ class Recorder:
 
     def permissions(self) -> dict[Permission, set[str]]:
         """Return the permissions that were used, each with the tests that used it."""
-        namespaces: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for action in self._tests:
-            namespaces[_kind_of(action)].add(_namespace_of(action))
-        every = set[str]().union(*namespaces.values())
-        is_in_one = len(every) == 1 and every != {""}
+        namespaces: dict[tuple[tuple[str, str], str], set[str]] = defaultdict(set)
+        for action, tests in self._tests.items():
+            for test in tests:
+                namespaces[_kind_of(action), test].add(_namespace_of(action))
+        is_in_one = _is_one(set[str]().union(*namespaces.values()))
+        # The resources that an operator uses in several namespaces at once, and not only in its own.
+        wide = {kind for (kind, _), used in namespaces.items() if not _is_one(used)}
         found: dict[Permission, set[str]] = defaultdict(set)
         for action, tests in self._tests.items():
             kind = _kind_of(action)
             is_fixed = kind not in self._varying and bool(action.resource)
             # What has its names from the operator's code is also in the operator's own namespace.
-            is_own = is_fixed and len(namespaces[kind]) == 1 and namespaces[kind] != {""}
+            is_own = is_fixed and kind not in wide
             name = action.path or (action.name if is_fixed and action.verb in NAMED else "")
             role = ROLE if is_in_one or is_own else CLUSTER_ROLE
             found[Permission(role, action.group, action.resource, action.verb, name)] |= tests
@@ -131,7 +133,7 @@ class _Observer:
             for stored in storage.snapshot(f"{plural}.{group}" if group else plural):
                 # A manager has the name of the operator, and often so has its Lease.
                 body = stored.body.replace(b'"manager":' + quoted, b"")
-                if quoted in body or action.name.startswith(f"{stored.name}-"):
+                if quoted in body or action.name.startswith((f"{stored.name}-", f"{stored.name}.")):
                     return True
         return False
 
@@ -143,6 +145,10 @@ def _kind_of(action: Action) -> tuple[str, str]:
 def _namespace_of(action: Action) -> str:
     """Return the namespace of an action; a namespace itself is in the cluster."""
     return "" if _kind_of(action) == ("", "namespaces") else action.namespace
+
+
+def _is_one(namespaces: set[str]) -> bool:
+    return len(namespaces) == 1 and namespaces != {""}
 
 
 def _is_in(path: str, folders: Iterable[str]) -> bool:

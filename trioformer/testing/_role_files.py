@@ -130,5 +130,7 @@ def write_roles(path: Path, used: set[Permission]) -> None:
     for kind in (CLUSTER_ROLE, ROLE):
         mine = [one for one in used if one.role == kind]
         if mine and kind not in written:
-            parts.append(f"apiVersion: {_API}\nkind: {kind}\nmetadata:\n  name: {path.stem}\n{_rules_text(mine)}")
+            name = path.stem.replace("_", "-")
+            head = f"apiVersion: {_API}\nkind: {kind}\nmetadata:\n  name: {name}\n"
+            parts.append(head + _rules_text(mine))
     path.write_text("---\n".join(parts))

@@ -189,12 +189,15 @@ class APIServer(DirectAPI):
         """The configuration for clients that use :meth:`http_transport`."""
         return ClusterConfig(server=URL, source="embedded")
 
-    def http_transport(self) -> httpx.AsyncBaseTransport:
+    def http_transport(self, *, operator: bool = False) -> httpx.AsyncBaseTransport:
         """Return an httpx transport that reaches this server in memory, and streams responses.
 
         Requests raise ``RuntimeError`` while :meth:`run` is not running.
+
+        Args:
+            operator: Whether the clients are those of an operator, as for :meth:`open_client`.
         """
-        return InMemoryTransport(self._open_exchanges, self._app)
+        return InMemoryTransport(self._open_exchanges, self._app, operator)
 
     def open_client(
         self, *, field_manager: str | None = None, operator: bool = False
