@@ -33,5 +33,3 @@ async def test_a_service_account_may_only_read_pods(nursery: trio.Nursery) -> No
         with pytest.raises(ForbiddenError, match="cannot create resource"):
             await web.api(ConfigMap).create(config)
         await client.api(ConfigMap).create(config)
-
-

@@ -108,3 +108,49 @@ def test_tests_without_an_operator_are_an_error(pytester: pytest.Pytester, tmp_p
     code, output = run(pytester, path, "--trioformer-rbac-write", test="def test_nothing(): pass")
     assert (code, path.exists()) == (1, False)
     assert any("operator=True" in line for line in output)
+
+
+PROVED = """
+import trio
+from trioformer.models.core_v1 import ConfigMap, Pod, Secret
+
+async def test_waiting(autojump_clock, api_server, nursery):
+    done = trio.Event()
+
+    async def operate():
+        async with api_server.open_client(operator=True) as client:
+            await client.api(ConfigMap).list()
+            try:
+                await client.api(Secret).list()  # for nothing
+            except Exception:
+                pass
+            while True:
+                try:
+                    await client.api(Pod).list()
+                except Exception:
+                    await trio.sleep(30)
+                else:
+                    break
+            done.set()
+            await trio.sleep_forever()
+
+    nursery.start_soon(operate)
+    await done.wait()
+"""
+
+
+def test_a_permission_that_no_test_needs_is_an_error(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    path = tmp_path / "role.yaml"
+    options = ("--trioformer-rbac-write", "--trioformer-rbac-prove")
+    code, output = run(pytester, path, *options, test=PROVED)
+    assert code == 1, output
+    assert "3 permissions, 2 needed" in output
+    assert [line for line in output if line.endswith("list secrets")], output
+    code, output = run(pytester, path, *options, test=PROVED.replace("Secret).list()  # for nothing", "Pod).list()"))
+    assert (code, "2 permissions, 2 needed" in output) == (0, True), output
+
+
+def test_the_proof_needs_one_process(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    result = pytester.runpytest_inprocess("-n", "2", "--trioformer-rbac", "a", "--trioformer-rbac-prove")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*leave out -n*"])

@@ -40,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--trioformer-story-seed", type=int, metavar="S", help="the seed of each simulation")
     group.addoption("--trioformer-rbac", metavar="FILE", help="compare what operators request with the role in FILE")
     group.addoption("--trioformer-rbac-write", action="store_true", help="write FILE if it differs")
+    group.addoption("--trioformer-rbac-prove", action="store_true", help="run the tests without each permission")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,7 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if path := config.getoption("--trioformer-rbac"):
         from ._role_check import RoleCheck  # noqa: PLC0415  # only with the option
 
-        config.pluginmanager.register(RoleCheck(Path(path), writes=bool(config.getoption("--trioformer-rbac-write"))))
+        writes, proves = (bool(config.getoption(f"--trioformer-rbac-{word}")) for word in ("write", "prove"))
+        if proves and config.getoption("numprocesses", None):
+            raise pytest.UsageError("--trioformer-rbac-prove runs the tests in one process: leave out -n")
+        config.pluginmanager.register(RoleCheck(Path(path), writes=writes, proves=proves))
 
 
 @pytest.hookimpl(wrapper=True)

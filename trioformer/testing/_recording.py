@@ -11,11 +11,16 @@ from collections.abc import Iterable
 from typing import Any, Final, final
 
 import attrs
+import trio
+from trio.testing import MockClock
 
 from ._serving._access import ActionObserver
 from ._serving._roles import Action
 from ._storage._storage import Storage
 
+PATIENCE: Final = 30.0
+"""The seconds after which a test has failed that goes on without a permission."""
+PATIENCE_ON_A_MOCK_CLOCK: Final = 6 * 3600.0
 CLUSTER_ROLE: Final = "ClusterRole"
 ROLE: Final = "Role"
 NAMED: Final = frozenset({"get", "list", "watch", "update", "patch", "delete"})
@@ -56,8 +61,8 @@ class Recorder:
     """The resources whose names the operator did not know by itself, as groups and plurals."""
 
     def observer(self, test: str) -> ActionObserver:
-        """Return a function that records the actions in a test."""
-        return _Observer(self, test).observe
+        """Return an observer that records the actions in a test."""
+        return _Observer(self, test)
 
     def record(self, action: Action, test: str, *, varies: bool) -> None:
         """Record an action in a test, and whether its name is another one in another cluster."""
@@ -112,7 +117,11 @@ class _Observer:
     inputs: set[tuple[str, str]] = attrs.field(factory=set)
     """The resources that the operator lists or watches in the test."""
 
-    def observe(self, action: Action, storage: Storage) -> bool:
+    denied: trio.Event = attrs.field(factory=trio.Event)
+    """Set when the operator lacks a permission."""
+
+    def allows(self, action: Action, storage: Storage) -> bool:
+        """Record an action, and return whether the operator has the permission."""
         if action.resource in _FOR_ALL or _is_in(action.path, _FOR_ALL_PATHS):
             return True
         if not self.recorder.is_known(action, self.test):
@@ -120,7 +129,21 @@ class _Observer:
                 self.inputs.add(_kind_of(action))
             self.recorder.record(action, self.test, varies=self._varies(action, storage))
         denied = self.recorder.denied
-        return denied is None or not _is_part(action, denied)
+        if denied is None or not _is_part(action, denied):
+            return True
+        self.denied.set()
+        return False
+
+    async def run(self) -> None:
+        """Fail when the test has gone on for long without a permission, because it may wait forever.
+
+        Raises:
+            RuntimeError: The test has not ended.
+        """
+        await self.denied.wait()
+        patience = PATIENCE_ON_A_MOCK_CLOCK if isinstance(trio.lowlevel.current_clock(), MockClock) else PATIENCE
+        await trio.sleep(patience)
+        raise RuntimeError(f"the test has not ended {patience:g} s after the operator lacked a permission")
 
     def _varies(self, action: Action, storage: Storage) -> bool:
         """Return whether the operator has a name from an object, rather than from its own code."""

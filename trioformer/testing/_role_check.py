@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final, final
 
 import attrs
 import pytest
+from _pytest.runner import runtestprotocol  # what pytest runs each test with; there is no public name
 
-from ._recording import Recorder
+from ._recording import Permission, Recorder
 from ._role_files import RoleFileError, difference, read_roles, write_roles
 from ._serving._access import operator_actions
 
@@ -25,8 +27,13 @@ class RoleCheck:
     path: Path
     writes: bool
     """Whether the file is written if it differs."""
+    proves: bool
+    """Whether each permission is taken away, to find those that no test needs."""
     recorder: Recorder = attrs.field(init=False, factory=Recorder)
     _report: list[str] = attrs.field(init=False, factory=list)
+    _durations: Counter[str] = attrs.field(init=False, factory=Counter)
+    """The seconds that each test took."""
+    _needless: list[Permission] | None = attrs.field(init=False, default=None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -36,6 +43,37 @@ class RoleCheck:
             return (yield)
         finally:
             operator_actions.reset(token)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Measure the tests, so that the quickest ones prove a permission."""
+        self._durations[report.nodeid] += report.duration
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Find the permissions that no test needs, when all tests have passed."""
+        outcome = yield
+        if self.proves and not session.testsfailed:
+            self._needless = [
+                permission
+                for permission, tests in sorted(self.recorder.permissions().items())
+                if not self._is_needed(permission, [item for item in session.items if item.nodeid in tests])
+            ]
+        return outcome
+
+    def _is_needed(self, permission: Permission, items: list[pytest.Item]) -> bool:
+        """Return whether a test fails without a permission."""
+        self.recorder.denied = permission
+        try:
+            for item in sorted(items, key=lambda item: self._durations[item.nodeid]):
+                token = operator_actions.set(self.recorder.observer(item.nodeid))
+                try:
+                    if any(report.failed for report in runtestprotocol(item, log=False)):
+                        return True
+                finally:
+                    operator_actions.reset(token)
+        finally:
+            self.recorder.denied = None
+        return False
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -49,7 +87,7 @@ class RoleCheck:
             output[_STATE] = self.recorder.state()
         elif exitstatus != pytest.ExitCode.OK or session.config.option.collectonly:
             self._report = [f"not compared with {self.path}: a run without failures shows what the role needs"]
-        elif not self._is_equal():
+        elif not self._is_equal() or self._needless:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _is_equal(self) -> bool:
@@ -70,6 +108,9 @@ class RoleCheck:
             write_roles(self.path, used)
         elif diff:
             self._report[-1] = f"{self.path} is not what the tests use: add --trioformer-rbac-write to write it"
+        if self._needless is not None:
+            self._report += [f"no test fails without the permission: {one}" for one in self._needless]
+            self._report.append(f"{len(used)} permissions, {len(used) - len(self._needless)} needed")
         return not diff or self.writes
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -21,7 +21,7 @@ from ._convert import Kind, as_status_errors, find_kind
 from ._direct_api import DirectAPI
 from ._in_memory import Exchange, InMemoryTransport, connection_refused, open_in_memory
 from ._scripted_pods import PodRunner, ScriptedPod, run_pod, start_run
-from ._serving._access import Access
+from ._serving._access import Access, operator_actions
 from ._serving._app import Application
 from ._serving._faults import Fault, Faults, StatusChooser
 from ._serving._pod_scripts import PodScripts
@@ -173,6 +173,8 @@ class APIServer(DirectAPI):
                         nursery.start_soon(self._cluster.run)
                     elif self.garbage_collector:
                         await nursery.start(GarbageCollector(self._registry).run)
+                    if (observer := operator_actions.get()) is not None:
+                        nursery.start_soon(observer.run)
                     task_status.started()
                     async for exchange in exchanges:
                         nursery.start_soon(exchange.serve, self._app)

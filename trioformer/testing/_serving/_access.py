@@ -9,9 +9,9 @@ Source: apiserver ``pkg/endpoints/filters/impersonation``, ``pkg/authorization/a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Protocol, final
 from urllib.parse import unquote
 
 import attrs
@@ -30,8 +30,20 @@ from ._tokens import AUDIENCE, TokenError, user_of
 ADMINISTRATOR: Final = User("trioformer-admin", (MASTERS, "system:authenticated"))
 OPERATOR: Final = "trioformer.operator"
 """The key in the ASGI scope for the function that observes the actions of the operator that sends a request."""
-ActionObserver: TypeAlias = Callable[[Action, Storage], bool]
-"""A function that is called before each action of an operator, and returns whether the operator may act."""
+
+
+class ActionObserver(Protocol):
+    """Observes the actions of operators in a test."""
+
+    def allows(self, action: Action, storage: Storage) -> bool:
+        """Return whether the operator may act.  This method is called before each action."""
+        ...
+
+    async def run(self) -> None:
+        """Run beside each server of the test."""
+        ...
+
+
 operator_actions: Final[ContextVar[ActionObserver | None]] = ContextVar("operator_actions", default=None)
 
 _AUTHENTICATED: Final = "system:authenticated"
@@ -66,7 +78,7 @@ class Caller:
             APIStatusError: No role allows the action (403).
         """
         decision = self.decide(self.user, action)
-        if self._observer is not None and not self._observer(action, self.roles.storage):
+        if self._observer is not None and not self._observer.allows(action, self.roles.storage):
             decision = Decision(is_allowed=False)
         if not decision.is_allowed:
             raise forbidden(self.user, action, decision.reason)
