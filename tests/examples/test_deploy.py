@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import tomllib
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def dockerfile(instruction: str) -> list[str]:
 
 
 async def test_replicas_operate_in_all_namespaces_and_lead_in_their_own(
-    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = APIServer(garbage_collector=True)
     await nursery.start(server.run)
@@ -74,6 +75,7 @@ async def test_replicas_operate_in_all_namespaces_and_lead_in_their_own(
     await trio.sleep(30)
     assert server.list(Website) == []
     replicas[1].set()
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize("change", [{"theme": {"type": "string"}}, {"secret": None}])

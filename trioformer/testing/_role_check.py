@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, Final, final
@@ -31,7 +31,7 @@ class RoleCheck:
     """Whether each permission is taken away, to find those that no test needs."""
     recorder: Recorder = attrs.field(init=False, factory=Recorder)
     _report: list[str] = attrs.field(init=False, factory=list)
-    _durations: Counter[str] = attrs.field(init=False, factory=Counter)
+    _durations: dict[str, float] = attrs.field(init=False, factory=lambda: defaultdict(float))
     """The seconds that each test took."""
     _needless: list[Permission] | None = attrs.field(init=False, default=None)
 
