@@ -24,7 +24,8 @@ from trioformer.leaderelection import Leadership, leadership
 from trioformer.manager import ManagerContext
 from trioformer.metrics import Metrics
 from trioformer.models.apps_v1 import ReplicaSet
-from trioformer.models.core_v1 import Namespace, Pod
+from trioformer.models.coordination_v1 import Lease
+from trioformer.models.core_v1 import Namespace, Pod, ServiceAccount
 from trioformer.testing import APIServer, serve_http
 
 MANAGER = "examples/controller_manager.py"
@@ -119,7 +120,7 @@ async def test_the_shared_informers_start_after_the_last_controller(
 
 
 async def test_namespaces_are_labelled_ended_pods_deleted_and_running_pods_counted(
-    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client
+    autojump_clock: trio.testing.MockClock, api_server: APIServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     api_server.create(replica_set("web"))
     for made in (pod("web-0", "Running", owner="web"), pod("web-1", "Pending", owner="web"), pod("done", "Succeeded")):
@@ -138,6 +139,11 @@ async def test_namespaces_are_labelled_ended_pods_deleted_and_running_pods_count
         assert {each.name for each in api_server.list(Pod)} == {"web-1"}
         assert api_server.get(ReplicaSet, "web").metadata.annotations == {RUNNING: "1"}
         assert api_server.get(Namespace, "default").metadata.labels["example.com/managed"] == "yes"
+        assert api_server.get(ServiceAccount, "default").name == "default"
+        api_server.delete(ServiceAccount, "default")
+        await trio.sleep(1)
+        assert api_server.get(ServiceAccount, "default").name == "default"
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 @asynccontextmanager
@@ -179,6 +185,7 @@ async def test_nothing_is_written_when_the_lease_is_no_longer_held(
         ("a", 0, "namespace-labeller", "act")
     ]
     assert not lead.is_held
+    assert not api_server.get(Lease, "the-lease").spec.holder_identity
     async with filled(client, "namespace-labeller", lead=lead, fencing_log=path) as worker:
         await worker.reconcile(Request(None, "kube-system"))
     assert Entry.read(path) == log
