@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import indent
 
 import pytest
 import yaml
-
-from tests.testing.test_plugin import run_pytest
 
 pytest_plugins = ["pytester"]
 
@@ -78,10 +75,9 @@ def test_the_role_is_written_and_then_equal(pytester: pytest.Pytester, tmp_path:
     assert any("4 permissions" in line for line in output)
 
 
-async def test_the_processes_of_xdist_record_one_role(tmp_path: Path) -> None:
+def test_the_processes_of_xdist_record_one_role(pytester: pytest.Pytester, tmp_path: Path) -> None:
     path = tmp_path / "role.yaml"
-    options = ("-o", "trio_mode=true", "-n", "2", "--trioformer-rbac", str(path), "--trioformer-rbac-write")
-    code, output = await run_pytest(tmp_path, indent(TESTS, "    "), *options)
+    code, output = run(pytester, path, "-n", "2", "--trioformer-rbac-write")
     assert (code, roles(path)) == (0, USED), output
 
 

@@ -11,6 +11,8 @@ import trio
 from tests.testing.simulation.operators import Maps, operate
 from trioformer import Client
 from trioformer.models.core_v1 import ConfigMap
+from trioformer.testing._recording import Recorder
+from trioformer.testing._serving._access import operator_actions
 from trioformer.testing.simulation import Fault, Step, Story
 from trioformer.testing.simulation._run import Outcome, run_story
 from trioformer.testing.simulation._scenario import Scenario
@@ -114,3 +116,15 @@ def test_a_watch_that_does_not_arrive_is_closed() -> None:
         Fault(kind="outage", at=AT, lasts=40.0),
     )
     assert run_story(operate, Scenario(Maps), Story(steps=CREATE, faults=faults)).problem is None
+
+
+def test_all_requests_of_a_replica_are_those_of_an_operator() -> None:
+    recorder = Recorder()
+    token = operator_actions.set(recorder.observer("test"))
+    try:
+        assert outcome_of(kind="cut").problem is None
+    finally:
+        operator_actions.reset(token)
+    used = {str(permission) for permission in recorder.permissions()}
+    assert used >= {"list configmaps", "watch configmaps", "create secrets"}
+    assert "create configmaps" not in used  # the user creates them

@@ -116,7 +116,7 @@ class StoryTransport(httpx.AsyncBaseTransport):
     _server: InMemoryTransport = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._server = InMemoryTransport(lambda: _Door(self._life), self._life.server.asgi_app)
+        self._server = InMemoryTransport(lambda: _Door(self._life), self._life.server.asgi_app, is_operator=True)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request through the network."""
