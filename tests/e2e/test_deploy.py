@@ -11,7 +11,7 @@ import trio
 import yaml
 
 from examples.website_operator import NAME, Website, WebsiteSpec
-from tests.e2e.workloads import make_namespace
+from tests.e2e.workloads import make_namespace, schedule
 from tests.support.processes import ROOT, running
 from trioformer import Client, ForbiddenError, NotFoundError, open_client, wait_for
 from trioformer.manifests import apply_manifests, load_manifests, wait_for_manifests
@@ -19,9 +19,9 @@ from trioformer.models import ObjectMeta
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.authentication_v1 import TokenRequest, TokenRequestSpec
 from trioformer.models.conditions import find_condition
-from trioformer.models.core_v1 import Binding, ConfigMap, ObjectReference, Pod, Secret, Service, ServiceAccount
+from trioformer.models.core_v1 import ConfigMap, Pod, Secret, Service, ServiceAccount
 from trioformer.testing import ControlPlane
-from trioformer.watchtools import deleted, resuming_watch
+from trioformer.watchtools import deleted
 
 DEPLOY = ROOT / "examples" / "deploy"
 Kubectl: TypeAlias = Callable[..., Awaitable[list[str]]]
@@ -45,24 +45,6 @@ async def administrator(cluster: ControlPlane) -> AsyncIterator[Client]:
         yield client
 
 
-async def schedule(client: Client) -> None:
-    """Be the scheduler, which this cluster does not have."""
-    pods = client.api(Pod, namespace=NAME)
-
-    async def bind(pod: Pod) -> None:
-        if not pod.spec.node_name:
-            node = ObjectReference(kind="Node", name="node-1")
-            await pods.create_subresource(pod.name, "binding", Binding(metadata=ObjectMeta(name=pod.name), target=node))
-
-    listing = await pods.list()
-    for pod in listing:
-        await bind(pod)
-    async with resuming_watch(pods, resource_version=listing.resource_version) as events:
-        async for event in events:
-            if event.type == "ADDED":
-                await bind(event.object)
-
-
 async def test_kubectl_and_the_library_apply_the_same_and_it_rolls_out(kubectl: Kubectl, administrator: Client) -> None:
     manifests = load_manifests(DEPLOY / "manifests")
     with trio.fail_after(60):
@@ -70,7 +52,7 @@ async def test_kubectl_and_the_library_apply_the_same_and_it_rolls_out(kubectl: 
         results = await apply_manifests(administrator, manifests, field_manager="deployer")
         assert {str(each.action) for each in results} == {"unchanged"}
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(schedule, administrator)
+            nursery.start_soon(schedule, administrator, NAME)
             # The namespace admits restricted pods only, so these are.
             await wait_for_manifests(administrator, manifests)
             nursery.cancel_scope.cancel()

@@ -14,7 +14,8 @@ from trioformer.cache import ResourceEventHandler, SharedInformer
 from trioformer.client import Api, Client
 from trioformer.models import KubernetesObject, ObjectMeta, from_dict, key_of
 from trioformer.models.apps_v1 import Deployment, StatefulSet
-from trioformer.models.core_v1 import Namespace, Pod
+from trioformer.models.core_v1 import Binding, Namespace, ObjectReference, Pod
+from trioformer.watchtools import resuming_watch
 
 T = TypeVar("T", bound=KubernetesObject)
 Workload = TypeVar("Workload", Deployment, StatefulSet)
@@ -43,6 +44,24 @@ def _spec(name: str, replicas: int, **more: object) -> dict[str, object]:
     pod = {"nodeName": "node-1", "containers": [{"name": "main", "image": "busybox"}], **more}
     template = {"metadata": {"labels": {"app": name}}, "spec": pod}
     return {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+
+
+async def schedule(client: Client, namespace: str) -> None:
+    """Be the scheduler of a namespace, which the cluster does not have."""
+    pods = client.api(Pod, namespace=namespace)
+
+    async def bind(pod: Pod) -> None:
+        if not pod.spec.node_name:
+            node = ObjectReference(kind="Node", name="node-1")
+            await pods.create_subresource(pod.name, "binding", Binding(metadata=ObjectMeta(name=pod.name), target=node))
+
+    listing = await pods.list()
+    for pod in listing:
+        await bind(pod)
+    async with resuming_watch(pods, resource_version=listing.resource_version) as events:
+        async for event in events:
+            if event.type == "ADDED":
+                await bind(event.object)
 
 
 def is_rolled_out(workload: Deployment | StatefulSet) -> bool:

@@ -1,0 +1,143 @@
+"""``init`` in an empty folder, from a wheel and in environments of their own, and its operator on a cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+import yaml
+
+from tests.e2e.workloads import schedule
+from tests.support.processes import ROOT
+from trioformer import Client, ForbiddenError, open_client
+from trioformer.models.core_v1 import ConfigMap, ServiceAccount
+from trioformer.testing import ControlPlane
+
+pytestmark = pytest.mark.alone
+NAME = "website-operator"
+
+
+def call(*command: str | Path, cwd: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(command, cwd=cwd, env=environ, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}: {done.stdout[-3000:]} {done.stderr[-3000:]}"
+
+
+@attrs.frozen
+class Project:
+    """A new project, and the environment in which it was made."""
+
+    folder: Path
+    python: Path
+    wheel: Path
+    seconds: float
+    """How long it took from an empty folder until the tests were green."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("empty")
+    call(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "dist", ".", cwd=ROOT)
+    (wheel,) = (folder / "dist").iterdir()
+    python = folder / "venv" / "bin" / "python"
+    begin = time.monotonic()
+    call(sys.executable, "-m", "venv", "venv", cwd=folder)
+    call(python, "-m", "pip", "install", wheel, cwd=folder)
+    call(python, "-m", "trioformer", "init", NAME, "--kind", "Website", cwd=folder)
+    call(python, "-m", "pip", "install", "-e", ".[dev]", cwd=folder / NAME)
+    call(python, "-m", "pytest", cwd=folder / NAME)
+    return Project(folder / NAME, python, wheel, time.monotonic() - begin)
+
+
+def test_a_project_is_green_two_minutes_after_the_empty_folder(project: Project) -> None:
+    print(f"green after {project.seconds:.0f} s")
+    assert project.seconds < 120
+
+
+def test_its_code_passes_the_checks_of_its_ci(project: Project) -> None:
+    workflow = yaml.safe_load((project.folder / ".github" / "workflows" / "ci.yml").read_text())
+    commands = [step["run"].split() for step in workflow["jobs"]["test"]["steps"] if "run" in step]
+    checks = [command for command in commands if command[0] in ("ruff", "mypy")]
+    assert len(checks) == 3
+    for command in checks:
+        call(project.python.with_name(command[0]), *command[1:], cwd=project.folder)
+
+
+def install_as_the_image(project: Project, folder: Path) -> Path:
+    """Install what the Dockerfile copies, in the way that it does, and return the interpreter."""
+    dockerfile = (project.folder / "Dockerfile").read_text()
+    source = folder / "source"
+    source.mkdir()
+    for names, target in re.findall(r"^COPY (?!--from)(.*) (\S+)$", dockerfile, re.MULTILINE):
+        for path in [found for name in names.split() for found in project.folder.glob(name)]:
+            call("cp", "-r", path, source / target, cwd=folder)
+    call("cp", project.wheel, source, cwd=folder)
+    call(sys.executable, "-m", "venv", "image", cwd=folder)
+    python = folder / "image" / "bin" / "python"
+    (arguments,) = re.findall(r"^RUN /venv/bin/pip (.*)$", dockerfile, re.MULTILINE)
+    call(python, "-m", "pip", *arguments.split(), cwd=source)
+    return python
+
+
+async def kubeconfig_of_the_account(cluster: ControlPlane, administrator: Client, folder: Path) -> Path:
+    """Write a kubeconfig with a token of the pods' service account."""
+    token = (await administrator.api(ServiceAccount, namespace=NAME).create_token(NAME)).status.token
+    config = yaml.safe_load(cluster.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    config["contexts"][0]["context"]["namespace"] = NAME  # as in the pod, where a file names it
+    path = folder / "kubeconfig"
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+async def test_the_readme_leads_to_an_operator_that_works_with_its_role(
+    project: Project, cluster: ControlPlane, assets: Path, tmp_path: Path
+) -> None:
+    python = await trio.to_thread.run_sync(install_as_the_image, project, tmp_path)
+
+    async def kubectl(*arguments: str) -> str:
+        command = [assets / "kubectl", f"--kubeconfig={cluster.kubeconfig}", *arguments]
+        done = await trio.run_process(command, cwd=project.folder, capture_stdout=True, capture_stderr=True)
+        return done.stdout.decode()
+
+    commands = re.findall(r"^    kubectl (.*)$", (project.folder / "README.md").read_text(), re.MULTILINE)
+    *installs, example, shows = [command.split() for command in commands]
+    with trio.fail_after(120):
+        async with open_client(kubeconfig=cluster.kubeconfig) as administrator, trio.open_nursery() as nursery:
+            for namespace in (NAME, "default"):
+                nursery.start_soon(schedule, administrator, namespace)
+            for arguments in installs:
+                await kubectl(*arguments)
+            kubeconfig = await kubeconfig_of_the_account(cluster, administrator, tmp_path)
+            async with open_client(kubeconfig=kubeconfig) as client:
+                with pytest.raises(ForbiddenError):  # the permissions are those of the token
+                    await client.api(ConfigMap, namespace="default").list()
+            program = partial(
+                trio.run_process,
+                [python, "-m", "website_operator", "--http", "127.0.0.1:0"],
+                cwd=tmp_path,
+                env={"KUBECONFIG": str(kubeconfig)},
+                capture_stderr=True,
+                check=False,
+            )
+            operator = await nursery.start(program)
+            await kubectl(*example)
+            await kubectl("wait", "--for=condition=Ready", "websites/first", "--timeout=60s")
+            shown = await kubectl(*[each for each in shows if each != "--watch"])
+            assert shown.split() == ["NAME", "AVAILABLE", "READY", "first", "2", "True"]
+            await kubectl("delete", "-f", "example.yaml")
+            await kubectl("wait", "--for=delete", "deployment/first", "--timeout=60s")
+            operator.send_signal(signal.SIGTERM)
+            assert await operator.wait() == 0
+            await kubectl("delete", "-f", "deploy", "--wait=false")
+            nursery.cancel_scope.cancel()
