@@ -23,7 +23,7 @@ from trioformer.models.core_v1 import ConfigMap, ServiceAccount
 from trioformer.testing import ControlPlane
 
 pytestmark = pytest.mark.alone
-NAME = "website-operator"
+NAME = "blog-operator"
 
 
 def call(*command: str | Path, cwd: Path) -> None:
@@ -52,7 +52,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     begin = time.monotonic()
     call(sys.executable, "-m", "venv", "venv", cwd=folder)
     call(python, "-m", "pip", "install", wheel, cwd=folder)
-    call(python, "-m", "trioformer", "init", NAME, "--kind", "Website", cwd=folder)
+    call(python, "-m", "trioformer", "init", NAME, "--kind", "Blog", "--group", "blogs.dev", cwd=folder)
     call(python, "-m", "pip", "install", "-e", ".[dev]", cwd=folder / NAME)
     call(python, "-m", "pytest", cwd=folder / NAME)
     return Project(folder / NAME, python, wheel, time.monotonic() - begin)
@@ -124,7 +124,7 @@ async def test_the_readme_leads_to_an_operator_that_works_with_its_role(
                     await client.api(ConfigMap, namespace="default").list()
             program = partial(
                 trio.run_process,
-                [python, "-m", "website_operator", "--http", "127.0.0.1:0"],
+                [python, "-m", "blog_operator", "--http", "127.0.0.1:0"],
                 cwd=tmp_path,
                 env={"KUBECONFIG": str(kubeconfig)},
                 capture_stderr=True,
@@ -132,7 +132,7 @@ async def test_the_readme_leads_to_an_operator_that_works_with_its_role(
             )
             operator = await nursery.start(program)
             await kubectl(*example)
-            await kubectl("wait", "--for=condition=Ready", "websites/first", "--timeout=60s")
+            await kubectl("wait", "--for=condition=Ready", "blogs/first", "--timeout=60s")
             shown = await kubectl(*[each for each in shows if each != "--watch"])
             assert shown.split() == ["NAME", "AVAILABLE", "READY", "first", "2", "True"]
             await kubectl("delete", "-f", "example.yaml")

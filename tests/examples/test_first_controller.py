@@ -48,6 +48,8 @@ PAGE_OF = {
     "simulate": "step_9_simulate_test.py",
 }
 PROGRAMS = {page: file for page, file in PAGE_OF.items() if not file.endswith("_test.py")}
+FIRST_PAGE = "your-own-operator"
+"""The page about a project that ``trioformer init`` writes; ``tests/cli/commands/test_init.py`` checks it."""
 SERVES_HTTP = ("run-in-a-cluster", "stop-cleanly")
 
 
@@ -68,11 +70,12 @@ def test_the_page_of_a_step_shows_its_whole_file(name: str) -> None:
 def test_every_file_is_on_a_page_and_every_page_in_the_table_and_the_toctree() -> None:
     index = page("index")
     assert {path.name for path in STEPS.glob("*.py")} == set(PAGE_OF.values())
-    assert re.findall(r"^   ([\w-]+)$", index.partition("toctree")[2], re.MULTILINE)[: len(PAGE_OF)] == list(PAGE_OF)
+    pages = re.findall(r"^   ([\w-]+)$", index.partition("toctree")[2], re.MULTILINE)
+    assert pages[: len(PAGE_OF) + 1] == [FIRST_PAGE, *PAGE_OF]
     assert re.findall(r"^\d\. :doc:`[^<`]+<([\w-]+)>` \(``(\w+\.py)``\)", index, re.MULTILINE) == list(PAGE_OF.items())
     for here, following in itertools.pairwise(PAGE_OF):
         assert f"Next: :doc:`{following}`." in page(here)
-    assert {path.stem for path in PAGES.glob("*.rst")} == {"index", *PAGE_OF}
+    assert {path.stem for path in PAGES.glob("*.rst")} == {"index", FIRST_PAGE, *PAGE_OF}
 
 
 def changed_lines(old: str, new: str) -> str:

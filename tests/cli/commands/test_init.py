@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -35,7 +36,6 @@ def files_in(folder: Path) -> dict[str, str]:
 async def test_the_tests_of_a_new_project_pass(folder: Path, name: str, kind: str, group: str) -> None:
     result = await run_alone("init", name, "--kind", kind, "--group", group)
     assert (result.code, result.err) == (0, "")
-    assert name in result.out
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio"]
     with trio.fail_after(120):
         tested = await trio.run_process(
@@ -46,6 +46,15 @@ async def test_the_tests_of_a_new_project_pass(folder: Path, name: str, kind: st
             check=False,
         )
     assert tested.returncode == 0, tested.stdout.decode()
+
+
+async def test_the_tutorial_shows_what_is_printed_and_the_files(folder: Path) -> None:
+    result = await run_alone("init", "website-operator", "--kind", "Website", "--group", "example.com")
+    page = (ROOT / "docs" / "tutorial" / "your-own-operator.rst").read_text()
+    assert f"   {result.out}" in page
+    listed = set(re.findall(r"^``(\S+)``  ", page, re.MULTILINE))
+    unlisted = {".gitignore", "README.md", "website_operator/__init__.py"}
+    assert set(files_in(folder / "website-operator")) == listed | unlisted
 
 
 async def test_no_word_of_the_templates_is_left(folder: Path) -> None:
