@@ -134,7 +134,7 @@ async def test_the_readme_leads_to_an_operator_that_works_with_its_role(
             await kubectl(*example)
             await kubectl("wait", "--for=condition=Ready", "blogs/first", "--timeout=60s")
             shown = await kubectl(*[each for each in shows if each != "--watch"])
-            assert shown.split() == ["NAME", "AVAILABLE", "READY", "first", "2", "True"]
+            assert shown.split() == ["NAME", "REPLICAS", "READY", "first", "2", "True"]
             await kubectl("delete", "-f", "example.yaml")
             await kubectl("wait", "--for=delete", "deployment/first", "--timeout=60s")
             operator.send_signal(signal.SIGTERM)

@@ -82,7 +82,7 @@ COMMANDS: Final = (
         "Print the objects that tell the API server to call webhooks",
         "manifests MODULE:VARIABLE --service NAME --namespace NAMESPACE [flags]",
     ),
-    Command("init", "_init", "Write the project of an operator", "NAME --kind KIND [--group GROUP]"),
+    Command("init", "_init", "Write the project of an operator", "NAME --kind KIND [--group GROUP] [--webhook]"),
     Command("completion", "_completion", "Output shell completion code for bash or zsh", "SHELL"),
     Command("doctor", "_doctor", "Check the connection to the cluster, and print a line for each check"),
     Command("version", "_version", "Print the client and server version information"),

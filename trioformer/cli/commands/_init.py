@@ -34,6 +34,7 @@ def add_flags(parser: Parser) -> None:
     """Add the flags of ``init``."""
     parser.add_argument("--kind", help="The kind of the operator's objects, such as Website")
     parser.add_argument("--group", default="example.com", help="The API group of the kind, a domain of yours")
+    parser.add_switch("--webhook", help="Add webhooks that check and complete the objects")
 
 
 async def run(session: Session, flags: argparse.Namespace) -> int | None:
@@ -41,10 +42,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     if len(flags.arguments) != 1 or flags.kind is None:
         raise UsageError("a name and a kind are required, such as website-operator --kind Website")
     (name,) = flags.arguments
-    templates = {
-        path.relative_to(_TEMPLATES).with_suffix("").as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(_TEMPLATES.rglob("*.txt"))
-    }
+    templates = _templates(has_webhook=flags.webhook)
     taken = _names_in(templates)
     words = _words_of_name(name, taken) | _words_of_kind(flags.kind, flags.group, taken)
     pattern = re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
@@ -60,6 +58,20 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     await trio.run_process(command, cwd=name)
     session.print(f"wrote {len(files) + 1} files to {name}; the next steps are in {Path(name, 'README.md')}")
     return None
+
+
+def _templates(*, has_webhook: bool) -> dict[str, str]:
+    """Return the templates by the paths of their files.
+
+    The lines that end with ``# --webhook``, and the files named ``webhooks``, are only in projects with webhooks.
+    """
+    dropped, kept = ("no-webhook", "webhook") if has_webhook else ("webhook", "no-webhook")
+    found: dict[str, str] = {}
+    for path in sorted(_TEMPLATES.rglob("*.txt")):
+        if has_webhook or "webhooks" not in path.name:
+            text = re.sub(rf"^.*  # --{dropped}\n", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            found[path.relative_to(_TEMPLATES).with_suffix("").as_posix()] = text.replace(f"  # --{kept}\n", "\n")
+    return found
 
 
 def _write(files: Mapping[Path, str], definition: Path) -> None:
