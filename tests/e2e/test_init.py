@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,8 @@ import yaml
 
 from tests.e2e.workloads import schedule
 from tests.support.processes import ROOT
-from trioformer import Client, ForbiddenError, open_client
+from trioformer import Client, ForbiddenError, open_client, wait_for
+from trioformer.models.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from trioformer.models.core_v1 import ConfigMap, ServiceAccount
 from trioformer.testing import ControlPlane
 
@@ -88,28 +90,65 @@ def install_as_the_image(project: Project, folder: Path) -> Path:
     return python
 
 
-async def kubeconfig_of_the_account(cluster: ControlPlane, administrator: Client, folder: Path) -> Path:
-    """Write a kubeconfig with a token of the pods' service account."""
-    token = (await administrator.api(ServiceAccount, namespace=NAME).create_token(NAME)).status.token
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
+def write_kubeconfig(path: Path, token: str, namespace: str, kubeconfig: Path) -> None:
+    """Write a kubeconfig for the same cluster with a service account's token."""
+    config = yaml.safe_load(kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token}
-    config["contexts"][0]["context"]["namespace"] = NAME  # as in the pod, where a file names it
-    path = folder / "kubeconfig"
+    config["contexts"][0]["context"]["namespace"] = namespace  # as in the pod, where a file names it
     path.touch(mode=0o600)
     path.write_text(yaml.safe_dump(config))
-    return path
+
+
+def problems_in(log: Path) -> list[str]:
+    return [line for line in log.read_text().splitlines() if "forbidden" in line or line.startswith("ERROR")]
+
+
+@attrs.frozen
+class Installation:
+    """A project whose manifests are applied, and whose program may run with the role of its pods."""
+
+    folder: Path
+    python: Path
+    """An interpreter with what the image contains."""
+    cluster: ControlPlane
+    assets: Path
+
+    async def kubectl(self, *arguments: str) -> str:
+        command: list[str | Path] = [self.assets / "kubectl", f"--kubeconfig={self.cluster.kubeconfig}", *arguments]
+        done = await trio.run_process(command, cwd=self.folder, capture_stdout=True, capture_stderr=True)
+        return done.stdout.decode()
+
+    @asynccontextmanager
+    async def operating(self, administrator: Client, folder: Path, *flags: str) -> AsyncIterator[None]:
+        """Run the program with the role of its pods beside the block, and end it as the kubelet does."""
+        name, kubeconfig = self.folder.name, folder / "kubeconfig"
+        account = await administrator.api(ServiceAccount, namespace=name).create_token(name)
+        write_kubeconfig(kubeconfig, account.status.token, name, self.cluster.kubeconfig)
+        async with open_client(kubeconfig=kubeconfig) as client:
+            with pytest.raises(ForbiddenError):  # the permissions are those of the token
+                await client.api(ConfigMap, namespace="default").list()
+        package = name.replace("-", "_")
+        command: list[str | Path] = [self.python, "-m", package, "--http", "127.0.0.1:0", *flags]
+        environ = {"KUBECONFIG": str(kubeconfig)}
+        with (folder / "log").open("wb") as log:
+            program = partial(trio.run_process, command, cwd=folder, env=environ, stderr=log)
+            async with trio.open_nursery() as nursery:
+                process = await nursery.start(program)
+                yield
+                process.terminate()
+        assert problems_in(folder / "log") == []
+
+
+@pytest.fixture(scope="module")
+def image(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install_as_the_image(project, tmp_path_factory.mktemp("image"))
 
 
 async def test_the_readme_leads_to_an_operator_that_works_with_its_role(
-    project: Project, cluster: ControlPlane, assets: Path, tmp_path: Path
+    project: Project, image: Path, cluster: ControlPlane, assets: Path, tmp_path: Path
 ) -> None:
-    python = await trio.to_thread.run_sync(install_as_the_image, project, tmp_path)
-
-    async def kubectl(*arguments: str) -> str:
-        command = [assets / "kubectl", f"--kubeconfig={cluster.kubeconfig}", *arguments]
-        done = await trio.run_process(command, cwd=project.folder, capture_stdout=True, capture_stderr=True)
-        return done.stdout.decode()
-
+    installation = Installation(project.folder, image, cluster, assets)
+    kubectl = installation.kubectl
     commands = re.findall(r"^    kubectl (.*)$", (project.folder / "README.md").read_text(), re.MULTILINE)
     *installs, example, shows = [command.split() for command in commands]
     with trio.fail_after(120):
@@ -118,26 +157,32 @@ async def test_the_readme_leads_to_an_operator_that_works_with_its_role(
                 nursery.start_soon(schedule, administrator, namespace)
             for arguments in installs:
                 await kubectl(*arguments)
-            kubeconfig = await kubeconfig_of_the_account(cluster, administrator, tmp_path)
-            async with open_client(kubeconfig=kubeconfig) as client:
-                with pytest.raises(ForbiddenError):  # the permissions are those of the token
-                    await client.api(ConfigMap, namespace="default").list()
-            program = partial(
-                trio.run_process,
-                [python, "-m", "blog_operator", "--http", "127.0.0.1:0"],
-                cwd=tmp_path,
-                env={"KUBECONFIG": str(kubeconfig)},
-                capture_stderr=True,
-                check=False,
-            )
-            operator = await nursery.start(program)
-            await kubectl(*example)
-            await kubectl("wait", "--for=condition=Ready", "blogs/first", "--timeout=60s")
-            shown = await kubectl(*[each for each in shows if each != "--watch"])
-            assert shown.split() == ["NAME", "REPLICAS", "READY", "first", "2", "True"]
-            await kubectl("delete", "-f", "example.yaml")
-            await kubectl("wait", "--for=delete", "deployment/first", "--timeout=60s")
-            operator.send_signal(signal.SIGTERM)
-            assert await operator.wait() == 0
+            async with installation.operating(administrator, tmp_path):
+                await kubectl(*example)
+                await kubectl("wait", "--for=condition=Ready", "blogs/first", "--timeout=60s")
+                shown = await kubectl(*[each for each in shows if each != "--watch"])
+                assert shown.split() == ["NAME", "REPLICAS", "READY", "first", "2", "True"]
+                await kubectl("delete", "-f", "example.yaml")
+                await kubectl("wait", "--for=delete", "deployment/first", "--timeout=60s")
             await kubectl("delete", "-f", "deploy", "--wait=false")
             nursery.cancel_scope.cancel()
+
+
+async def test_an_operator_with_webhooks_installs_them_with_its_role(
+    project: Project, cluster: ControlPlane, assets: Path, tmp_path: Path
+) -> None:
+    name, work = "hook-operator", project.folder.parent
+    init = ["-m", "trioformer", "init", name, "--kind", "Hook", "--group", "hooks.dev", "--webhook"]
+    for folder, command in ((work, init), (work / name, ["-m", "pip", "install", "-e", ".[dev]"])):
+        await trio.to_thread.run_sync(partial(call, project.python, *command, cwd=folder))
+    await trio.to_thread.run_sync(partial(call, project.python, "-m", "pytest", cwd=work / name))
+    installation = Installation(work / name, project.python, cluster, assets)
+    with trio.fail_after(60):
+        async with open_client(kubeconfig=cluster.kubeconfig) as administrator:
+            await installation.kubectl("apply", "-f", "deploy")
+            async with installation.operating(administrator, tmp_path, "--webhooks"):
+                for kind in (ValidatingWebhookConfiguration, MutatingWebhookConfiguration):
+                    await wait_for(administrator.api(kind), f"{name}.{name}", lambda _: True, missing_ok=True)
+            await installation.kubectl("delete", "-f", "deploy", "--wait=false")
+            for kind in (ValidatingWebhookConfiguration, MutatingWebhookConfiguration):
+                await administrator.api(kind).delete(f"{name}.{name}")
