@@ -68,8 +68,8 @@ def test_a_project_is_green_two_minutes_after_the_empty_folder(project: Project)
 def test_its_code_passes_the_checks_of_its_ci(project: Project) -> None:
     workflow = yaml.safe_load((project.folder / ".github" / "workflows" / "ci.yml").read_text())
     commands = [step["run"].split() for step in workflow["jobs"]["test"]["steps"] if "run" in step]
-    checks = [command for command in commands if command[0] in ("ruff", "mypy")]
-    assert len(checks) == 3
+    checks = [command for command in commands if command[0] in ("ruff", "mypy", "pytest")]
+    assert len(checks) == 4
     for command in checks:
         call(project.python.with_name(command[0]), *command[1:], cwd=project.folder)
 

@@ -30,17 +30,21 @@ def files_in(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "group"),
-    [("website-operator", "Website", "example.com"), ("pg", "PostgresPolicy", "db.acme.dev")],
+    "arguments",
+    [
+        ("website-operator", "--kind", "Website"),
+        ("pg", "--kind", "PostgresPolicy", "--group", "db.acme.dev", "--webhook"),
+    ],
+    ids=["usual", "with other words and webhooks"],
 )
-async def test_the_tests_of_a_new_project_pass(folder: Path, name: str, kind: str, group: str) -> None:
-    result = await run_alone("init", name, "--kind", kind, "--group", group)
+async def test_the_tests_of_a_new_project_pass_and_use_its_role(folder: Path, arguments: tuple[str, ...]) -> None:
+    result = await run_alone("init", *arguments)
     assert (result.code, result.err) == (0, "")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio"]
     with trio.fail_after(120):
         tested = await trio.run_process(
-            [*command, "--trioformer-stories=2"],
-            cwd=folder / name,
+            [*command, "--trioformer-rbac=deploy/role.yaml"],
+            cwd=folder / arguments[0],
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             capture_stdout=True,
             check=False,
@@ -58,14 +62,20 @@ async def test_the_tutorial_shows_what_is_printed_and_the_files(folder: Path) ->
 
 
 async def test_no_word_of_the_templates_is_left(folder: Path) -> None:
-    assert (await run_alone("init", "pg", "--kind", "PostgresPolicy", "--group", "db.acme.dev")).code == 0
+    words = ["init", "pg", "--kind", "PostgresPolicy", "--group", "db.acme.dev"]
+    assert (await run_alone(*words, "--webhook")).code == 0
     files = files_in(folder)
     text = "\n".join([*files, *files.values()]).lower()
-    assert [word for word in ("website", "example.com") if word in text] == []
+    assert [word for word in ("website", "example.com", "--webhook\n") if word in text] == []
     assert "pg/deploy/postgrespolicies.db.acme.dev.yaml" in files
     assert "class PostgresPolicySpec(" in files["pg/pg/kinds.py"]
     assert "deployment_of(postgres_policy)" in files["pg/pg/controller.py"]
     assert "for PostgresPolicies" in files["pg/README.md"]
+
+
+async def test_without_webhooks_no_file_mentions_them(folder: Path) -> None:
+    assert (await run_alone("init", "web", "--kind", "Website")).code == 0
+    assert "webhook" not in "\n".join([*(files := files_in(folder)), *files.values()]).lower()
 
 
 async def test_the_manifests_fit_the_program(folder: Path) -> None:
