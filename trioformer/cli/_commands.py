@@ -82,9 +82,9 @@ COMMANDS: Final = (
         "Print the objects that tell the API server to call webhooks",
         "manifests MODULE:VARIABLE --service NAME --namespace NAMESPACE [flags]",
     ),
-    Command("init", "_init", "Write the project of an operator", "NAME --kind KIND [--group GROUP] [--webhook]"),
     Command("completion", "_completion", "Output shell completion code for bash or zsh", "SHELL"),
     Command("doctor", "_doctor", "Check the connection to the cluster, and print a line for each check"),
+    Command("init", "_init", "Write the project of an operator", "NAME --kind KIND [--group GROUP] [--webhook]"),
     Command("version", "_version", "Print the client and server version information"),
 )
 """All commands, in the order in which ``trioformer help`` lists them."""
