@@ -65,13 +65,18 @@ def test_a_project_is_green_two_minutes_after_the_empty_folder(project: Project)
     assert project.seconds < 120
 
 
-def test_its_code_passes_the_checks_of_its_ci(project: Project) -> None:
-    workflow = yaml.safe_load((project.folder / ".github" / "workflows" / "ci.yml").read_text())
+def check_as_the_ci(python: Path, folder: Path) -> None:
+    """Run the checks of a project's CI file with its environment."""
+    workflow = yaml.safe_load((folder / ".github" / "workflows" / "ci.yml").read_text())
     commands = [step["run"].split() for step in workflow["jobs"]["test"]["steps"] if "run" in step]
     checks = [command for command in commands if command[0] in ("ruff", "mypy", "pytest")]
     assert len(checks) == 4
     for command in checks:
-        call(project.python.with_name(command[0]), *command[1:], cwd=project.folder)
+        call(python.with_name(command[0]), *command[1:], cwd=folder)
+
+
+def test_its_code_passes_the_checks_of_its_ci(project: Project) -> None:
+    check_as_the_ci(project.python, project.folder)
 
 
 def install_as_the_image(project: Project, folder: Path) -> Path:
@@ -175,7 +180,7 @@ async def test_an_operator_with_webhooks_installs_them_with_its_role(
     init = ["-m", "trioformer", "init", name, "--kind", "Hook", "--group", "hooks.dev", "--webhook"]
     for folder, command in ((work, init), (work / name, ["-m", "pip", "install", "-e", ".[dev]"])):
         await trio.to_thread.run_sync(partial(call, project.python, *command, cwd=folder))
-    await trio.to_thread.run_sync(partial(call, project.python, "-m", "pytest", cwd=work / name))
+    await trio.to_thread.run_sync(check_as_the_ci, project.python, work / name)
     installation = Installation(work / name, project.python, cluster, assets)
     with trio.fail_after(60):
         async with open_client(kubeconfig=cluster.kubeconfig) as administrator:
