@@ -45,6 +45,7 @@ def check_installed() -> None:
     assert metadata.version("trioformer") == trioformer.__version__
     assert resources.files(trioformer).joinpath("py.typed").is_file()
     assert resources.files(trioformer).joinpath("models/_protobuf/tables/core_v1.txt").is_file()
+    assert resources.files(trioformer).joinpath("cli/project/.github/workflows/ci.yml.txt").is_file()
     for module in pkgutil.iter_modules(trioformer.__path__, "trioformer."):
         if module.name.rpartition(".")[2] not in NEEDS_EXTRA:
             importlib.import_module(module.name)
