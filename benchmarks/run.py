@@ -25,8 +25,8 @@ from harness.environments import (
     REPOSITORY,
     SOURCE,
     UnavailableError,
-    client_go,
     copy_source,
+    go_program,
     python_of,
 )
 from harness.report import Line, derived, write
@@ -57,7 +57,7 @@ def lines_of(workload: Workload, only: Sequence[str], scale: float) -> list[Line
 
 def _set_up(entrant: Entrant) -> None:
     if entrant.rival == "client_go":
-        client_go()
+        go_program("client_go")
     else:
         python_of(entrant.rival)
 

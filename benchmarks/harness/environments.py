@@ -39,11 +39,14 @@ PINNED: Mapping[str, tuple[str, ...]] = {
     "kr8s": ("kr8s==0.20.15",),
     "kubex": ("kubex[aiohttp,k8s-1-36]==0.1.0b3", "kubex-core==0.1.0b3", "kubex-k8s-1-36==0.1.0b3"),
     "kubesdk": ("kubesdk==0.3.4",),
+    "kopf": ("kopf==1.45.2",),
+    "kopf_uvloop": ("kopf==1.45.2", "uvloop==0.23.0"),
     "bombs": (*OURS, "prometheus-client==0.26.0"),
     "servers": (*OURS, "trustme==1.2.1"),
     "plot": ("matplotlib==3.10.7",),
 }
 CLIENT_GO = "v0.36.3"
+CONTROLLER_RUNTIME = "v0.24.1"
 
 
 class UnavailableError(Exception):
@@ -77,19 +80,19 @@ def copy_source() -> None:
     shutil.copytree(REPOSITORY / "trioformer", SOURCE / "trioformer", ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def client_go() -> Path:
-    """Build the Go program unless it is built already.
+def go_program(name: str) -> Path:
+    """Build the Go program in the directory ``name`` unless it is built already.
 
     Raises:
         UnavailableError: There is no Go, or it could not build the program.
     """
-    source = BENCHMARKS / "client_go"
+    source = BENCHMARKS / name
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(source.iterdir()))).hexdigest()
-    program = CACHE / "client_go" / digest[:16]
+    program = CACHE / name / digest[:16]
     if not program.exists():
         if shutil.which("go") is None:
             raise UnavailableError("go is not on PATH")
-        print("client-go: building", flush=True)
+        print(f"{name}: building", flush=True)
         environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
         run(["go", "build", "-mod=readonly", "-trimpath", "-o", str(program), "."], cwd=source, env=environment)
     return program

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .environments import CLIENT_GO, PINNED
+from .environments import CLIENT_GO, CONTROLLER_RUNTIME, PINNED
 from .workloads import Entrant, Target, Workload
 
 Numbers: TypeAlias = dict[str, float]
@@ -179,7 +179,11 @@ def write(directory: Path, name: str, workload: Workload, lines: Sequence[Line],
         "title": workload.title,
         "date": today.isoformat(timespec="seconds"),
         "machine": where,
-        "versions": {"client-go": CLIENT_GO, **{rival: list(wanted) for rival, wanted in PINNED.items()}},
+        "versions": {
+            "client-go": CLIENT_GO,
+            "controller-runtime": CONTROLLER_RUNTIME,
+            **{rival: list(wanted) for rival, wanted in PINNED.items()},
+        },
         "repeats": repeats,
         "results": [
             {

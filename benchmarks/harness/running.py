@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .environments import BENCHMARKS, CACHE, REPOSITORY, SOURCE, UnavailableError, client_go, control_plane, python_of
+from .environments import BENCHMARKS, CACHE, REPOSITORY, SOURCE, UnavailableError, control_plane, go_program, python_of
 from .workloads import Entrant, Workload
 
 PATIENCE = 600.0
@@ -89,7 +89,7 @@ def drive(server: Server, workload: Workload, entrant: Entrant, *, pods: int, ev
         *entrant.flags,
     ]
     if entrant.rival == "client_go":
-        command = [str(client_go()), workload.kind, *arguments]
+        command = [str(go_program("client_go")), workload.kind, *arguments]
     else:
         program = BENCHMARKS / "drivers" / f"{'start' if workload.kind == 'start' else 'drive'}_{entrant.rival}.py"
         command = [str(python_of(entrant.rival)), str(program), workload.kind, *arguments]
