@@ -8,7 +8,7 @@ Needs CPython 3.11 or newer, Go, two cores and Linux.
 Each server runs in a process of its own on the first core, with the same two functions for a Website: one reads two
 fields and accepts, the other adds a default.
 The load (``admission/load.go``) runs on the second core, and sends what kube-apiserver sends: both calls in turns, over
-16 connections that stay open, with TLS 1.3 and HTTP/1.1, since kube-apiserver never uses HTTP/2 for webhooks of Services.
+16 connections that stay open, with TLS 1.3 and HTTP/1.1, since kube-apiserver uses no HTTP/2 for webhooks of Services.
 It checks each response.
 First each connection sends its next call when it has a response; then calls arrive at random times, half as many, and
 each takes from the time that it was due.
@@ -26,7 +26,6 @@ import sys
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from harness.environments import (
@@ -66,19 +65,26 @@ LEAST_BUSY = 0.9
 
 
 @contextmanager
+def on_core(core: int) -> Generator[None, None, None]:
+    """Let the programs that are started in the block run on one core only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextmanager
 def running(
     command: list[str], core: int, environment: Mapping[str, str] | None = None
 ) -> Generator[subprocess.Popen[str], None, None]:
     """Run a program on one core during the block, without what it logs."""
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=CACHE,
-        env={**os.environ, **(environment or {})},
-        preexec_fn=partial(os.sched_setaffinity, 0, {core}),
-    )
+    environment = {**os.environ, **(environment or {})}
+    with on_core(core):
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=CACHE, env=environment
+        )
     try:
         yield process
     finally:
@@ -141,9 +147,8 @@ def measure(rival: str, directory: Path, cores: tuple[int, int], period: float) 
     with running(command, cores[0], environment) as server:
         load = [str(go_program("admission")), "load", "-port", str(port), "-pid", str(server.pid)]
         load += ["-authority", str(directory / "client.pem"), "-period", f"{period}s"]
-        done = subprocess.run(
-            load, capture_output=True, text=True, check=False, preexec_fn=partial(os.sched_setaffinity, 0, {cores[1]})
-        )
+        with on_core(cores[1]):
+            done = subprocess.run(load, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RunFailedError(done.stderr.strip().removeprefix("error: ")[:200])
         found: dict[str, float] = {**json.loads(done.stdout), "peak": peak_of(server.pid)}
