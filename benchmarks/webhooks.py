@@ -61,7 +61,7 @@ WORKLOAD = Workload(
     },
 )
 LEAST_BUSY = 0.9
-"""The share of its core that a server must have used, since otherwise the load was the limit."""
+"""The share of its core that a server uses if neither the load nor another program is the limit."""
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def measure(rival: str, directory: Path, cores: tuple[int, int], period: float) 
     """Start a server, and send it the load.
 
     Raises:
-        RunFailedError: The server gave a wrong response, or the load could not keep it busy.
+        RunFailedError: The server did not start, or gave a wrong response.
     """
     port = free_port()
     command, environment = command_of(rival, port, directory)
