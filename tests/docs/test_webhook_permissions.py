@@ -10,8 +10,8 @@ from typing import Any
 import trio
 import trio.testing
 import yaml
-
 from tests.support.rbac import Permission, PermissionRecorder, permissions_of
+
 from tests.support.webhook_replicas import (
     HOST,
     NAMESPACE,
