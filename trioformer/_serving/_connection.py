@@ -289,7 +289,7 @@ class Connection:
             self._head = None
             if message["body"] and self._request is not None and self._request.method != b"HEAD":
                 events.append(h11.Data(data=message["body"]))
-            if not message["more_body"]:
+            if not message.get("more_body", False):
                 events.append(h11.EndOfMessage())
             await self._write(*events)
 

@@ -41,6 +41,9 @@ def _stored(served: ServedKind | None, name: str) -> ServedKind:
         raise status_error(404, message=f"{name} {_NOT_SERVED}")
     if not served.is_stored:
         raise status_error(405, message=f"{name} is not stored; send the request through a client")
+    if served.conversion_webhook is not None and served.info.version != served.storage_version:
+        problem = f"a webhook converts it to {served.storage_version}; use this version, or send the request"
+        raise status_error(405, message=f"{name} is not stored, because {problem} through a client")
     return served
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import final
 
@@ -15,7 +15,9 @@ import trio
 
 from ..client import Client
 from ..kubeconfig import ClusterConfig
-from ..models import KubernetesObject, ResourceInfo, resource_of
+from ..models import KubernetesObject, ResourceInfo, resource_of, to_dict
+from ..models.apiextensions_v1 import CustomResourceDefinition
+from ..webhooks import Webhooks
 from ._controllers import Cluster, start_controllers
 from ._convert import Kind, as_status_errors, find_kind
 from ._direct_api import DirectAPI
@@ -28,6 +30,7 @@ from ._serving._pod_scripts import PodScripts
 from ._serving._requests import RequestRecord
 from ._serving._resources import Resources
 from ._serving._watching import WatchEnd, Watches, WatchSettings
+from ._serving._webhook_client import WebhookClient
 from ._state import APIServerSnapshot, APIServerStatistics, load_objects
 from ._storage._clock import Clock, wall_clock
 from ._storage._garbage import GarbageCollector
@@ -49,6 +52,7 @@ class APIServer(DirectAPI):
     supports conflicts, generations, finalizers, selectors, consistent pages, watches that resume, bookmarks,
     watch-lists, compaction, three kinds of patch, and server-side apply.  It also serves the subresources status,
     scale, binding, eviction, token and log, reviews, and discovery and Tables for kubectl.
+    It calls admission and conversion webhooks.
     The server speaks JSON, YAML and protobuf.  It sets the defaults of built-in kinds and validates most of their
     fields.  Every client may do everything, unless ``roles`` are given.  By default, no controllers run.  A deleted pod
     is removed immediately.
@@ -116,6 +120,7 @@ class APIServer(DirectAPI):
     _storage: Storage = attrs.field(init=False)
     _kinds: Kinds = attrs.field(init=False)
     _registry: Registry = attrs.field(init=False)
+    _webhooks: WebhookClient = attrs.field(init=False)
     _watches: Watches = attrs.field(init=False)
     _scripts: PodScripts = attrs.field(init=False)
     _faults: Faults = attrs.field(init=False, factory=Faults)
@@ -131,12 +136,13 @@ class APIServer(DirectAPI):
         generator = random.Random(self.seed)
         self._registry = Registry(self._storage, self._kinds, self.clock, generator, self.defaults)
         self._registry.tracker.tracks_new = self.managed_fields
-        settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status)
+        self._webhooks = webhooks = WebhookClient(self._registry)
+        settings = WatchSettings(self.bookmark_period, self.watch_timeout, self.expired_as_status, webhooks)
         self._scripts = scripts = PodScripts(self._registry, Watches(self._storage))
         resources = Resources(self._registry, settings, scripts)
         access = Access(self._registry, self.roles is not None)
         streams = self._watches, scripts.followers
-        self._app = Application(self._kinds, resources, *streams, self._faults, self.requests, access)
+        self._app = Application(self._kinds, resources, webhooks, *streams, self._faults, self.requests, access)
         self._registry.create_system_objects()
         if self.controllers:
             self._cluster = start_controllers(self._registry, lambda pod: start_run(self._scripts, self.run_pod, pod))
@@ -256,6 +262,39 @@ class APIServer(DirectAPI):
         """
         self._registry.restore(snapshot._kinds, snapshot._objects, snapshot.revision)
         self._app.reset_streams()
+
+    async def install_webhooks(
+        self,
+        webhooks: Callable[..., Awaitable[None]],
+        *,
+        service: str = "webhooks",
+        namespace: str = "webhooks-system",
+    ) -> None:
+        """Call webhooks in memory, as if a Service led to them.
+
+        If ``webhooks`` is a :class:`~trioformer.webhooks.Webhooks`, its configurations are created or replaced, and
+        the CustomResourceDefinitions of its converted kinds get the conversion.  For any other ASGI application, create
+        the configurations, whose ``clientConfig`` must have this Service.  The calls use virtual time and no sockets.
+
+        Args:
+            webhooks: The webhooks, which are an ASGI 3 application.
+            service: The name of the Service, which need not exist.
+            namespace: The namespace of the Service.  By default, ``Webhooks`` do not review objects in this namespace.
+
+        Raises:
+            NotFoundError: The CustomResourceDefinition of a converted kind does not exist.
+        """
+        self._webhooks.apps[namespace, service] = webhooks
+        if isinstance(webhooks, Webhooks):
+            for each in webhooks.configurations(service=service, namespace=namespace):
+                if self._storage.get(str(resource_of(type(each))), each.name) is None:
+                    self.create(each)
+                else:
+                    self.patch(type(each), each.name, {"webhooks": to_dict(each)["webhooks"]})
+            for hub in webhooks.convert:
+                conversion = to_dict(webhooks.conversion(hub, service=service, namespace=namespace))
+                self.patch(CustomResourceDefinition, str(resource_of(hub)), {"spec": {"conversion": conversion}})
+        await trio.lowlevel.checkpoint()
 
     def script_pod(self, name: str, *, namespace: str = "default") -> ScriptedPod:
         """Return a :class:`ScriptedPod`, to control the logs, commands, restarts and exits of a pod's containers.

@@ -102,7 +102,7 @@ class StateFile:
             return False
         try:
             objects = {
-                resource: {key: Stored(key, revision, body.encode()) for key, (revision, body) in found.items()}
+                resource: {key: Stored(key, one[0], one[1].encode(), *one[2:]) for key, one in found.items()}
                 for resource, found in self._content["objects"].items()
             }
             kinds = Kinds.builtin(server._kinds.release)
@@ -143,7 +143,7 @@ class StateFile:
         """
         identity = self.identity and attrs.asdict(self.identity, value_serializer=_plain)
         objects = {
-            resource: {key: (one.revision, one.body.decode()) for key, one in found.items()}
+            resource: {key: (one.revision, one.body.decode(), one.version) for key, one in found.items()}
             for resource, found in snapshot._objects.items()
         }
         content = {"format": _FORMAT, "revision": snapshot.revision, "identity": identity, "objects": objects}

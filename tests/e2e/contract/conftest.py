@@ -28,6 +28,7 @@ from trio.testing import MockClock
 
 from tests.e2e.contract.controller_flows import FAILING
 from tests.e2e.contract.releases import differs
+from tests.e2e.contract.webhook_servers import Installer, WebhookServer, open_webhook_server
 from tests.e2e.workloads import make_namespace
 from tests.support.end_to_end import is_end_to_end
 from trioformer import open_client
@@ -161,3 +162,18 @@ async def both_clients(real_server: Connected) -> AsyncIterator[tuple[Client, Cl
 async def namespace(server_client: Client) -> str:
     """The name of a new namespace."""
     return await make_namespace(server_client, "contract")
+
+
+@pytest.fixture
+async def webhook_server() -> AsyncIterator[WebhookServer]:
+    """A server of webhooks on loopback."""
+    async with open_webhook_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def installer(server_client: Client, webhook_server: WebhookServer, namespace: str) -> AsyncIterator[Installer]:
+    """Installs webhooks for the objects in the namespace."""
+    made = Installer(server_client, webhook_server, namespace)
+    yield made
+    await made.remove()

@@ -11,7 +11,8 @@ from trioformer.client import Client
 async def test_the_columns_of_all_kinds_are_equal(both_clients: tuple[Client, Client]) -> None:
     embedded, real = both_clients
     for info in (await embedded.api_resources()).resources:
-        if "list" in info.verbs and info.plural != "componentstatuses":  # which the embedded server does not serve
+        is_served = info.plural != "componentstatuses" and "AdmissionPolicy" not in info.kind
+        if "list" in info.verbs and is_served:
             expected = (await table(real, info.path()))["columnDefinitions"]
             assert (await table(embedded, info.path()))["columnDefinitions"] == expected, info
 

@@ -49,9 +49,9 @@ def compare(flow: Flow, found: dict[str, Any]) -> tuple[dict[str, list[str]], se
     unlisted: dict[str, list[str]] = {}
     used: set[int] = set()
     recorded = RECORDED[FOLLOWED]["answers"][flow.kind]
-    assert found.keys() == recorded.keys()
+    assert found.keys() <= recorded.keys()  # objects of a kind that is not served cannot be changed
     for case, expected in recorded.items():
-        for difference in sorted(flat(expected) ^ flat(found[case])):
+        for difference in sorted(flat(expected) ^ flat(found.get(case, {}))):
             rows = allowed(flow, case, difference.partition(": ")[0])
             used.update(rows)
             if not rows:

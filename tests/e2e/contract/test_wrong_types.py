@@ -68,6 +68,8 @@ async def test_a_create_with_a_wrong_type_fails_alike(both_clients: tuple[Client
         if type_ is None or "create" not in info.verbs or info.kind in ("Binding", "CustomResourceDefinition"):
             continue
         for part in wrong_parts(type_, seen, values):
+            if "AdmissionPolicy" in info.kind:  # which the embedded server does not serve
+                continue
             body = {"metadata": {"name": "a"}, **part, "apiVersion": info.api_version, "kind": info.kind}
             path, count = info.path(namespace="default"), count + 1
             embedded, real = [await observe(one, "POST", path, body, dryRun="All") for one in both_clients]

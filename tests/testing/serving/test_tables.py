@@ -82,11 +82,6 @@ async def test_other_kinds_show_what_follows_from_several_fields(api_server: API
     endpoints = {"apiVersion": "v1", "kind": "Endpoints", "subsets": [{"addresses": addresses}]}
     cells = await cells_of(api_server, "/api/v1/namespaces/default/endpoints", endpoints)
     assert cells["Endpoints"] == "192.0.2.1,192.0.2.2,192.0.2.3 + 1 more..."
-    kind = {"apiVersion": "example.com/v1", "kind": "Limit"}
-    policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
-    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
-    cells = await cells_of(api_server, path, {**policy, "spec": {"paramKind": kind, "validations": [{}]}})
-    assert (cells["Validations"], cells["ParamKind"]) == (1, "example.com/v1/Limit")
     revision = {"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1}
     cells = await cells_of(api_server, "/apis/apps/v1/namespaces/default/controllerrevisions", revision)
     assert (cells["Controller"], cells["Revision"]) == ("<none>", 1)

@@ -15,6 +15,7 @@
 - ``_tables.py``: the columns of Tables
 - ``_responses.py``: responses that are not streams
 - ``_faults.py``: injected failures
+- ``_webhook_client.py``: the calls of webhooks
 
 The other modules of ``trioformer.testing`` import these modules directly.
 """

@@ -25,6 +25,7 @@ from .._storage._bodies import MAX_BYTES
 from .._storage._field_checks import warning_headers
 from .._storage._kinds import Kinds, ServedKind
 from .._storage._status import APIStatusError, status_error
+from .._storage._webhook_calls import Answers
 from . import _discovery
 from ._access import Access
 from ._faults import Faults
@@ -37,6 +38,7 @@ from ._requests import RequestRecord, read_request
 from ._resources import ResourceRequest, Resources, Result
 from ._responses import JSON_TYPE, Response, error_response
 from ._watching import Watch, Watches
+from ._webhook_client import WebhookClient
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -57,6 +59,7 @@ class Application:
 
     _kinds: Kinds
     _resources: Resources
+    _webhooks: WebhookClient
     _watches: Watches
     _followers: Watches
     _faults: Faults
@@ -97,7 +100,13 @@ class Application:
                 return
             if error is not None:
                 raise error
-            result, served = self._handle(received, body)
+            if self._resources.may_call_webhooks:
+                handled = await self._handle_with_webhooks(received, body, receive)
+                if handled is None:
+                    return
+                result, served = handled
+            else:
+                result, served = self._handle(received, body)
         except APIStatusError as error:
             result, served = received.refuse(error), None
         record = received.record
@@ -126,8 +135,16 @@ class Application:
             await send_response(await encode(result), send)
 
     def respond(self, scope: Message, body: bytes) -> Response | None:
-        """Handle a request without a checkpoint, or return None if it may be a stream or a fault may concern it."""
-        if self._faults.pending or b"watch=" in scope["query_string"] or scope["path"].endswith(_STREAMS):
+        """Handle a request without a checkpoint.
+
+        Return None if the response may be a stream, or a fault or a webhook may concern the request.
+        """
+        if (
+            self._faults.pending
+            or self._resources.may_call_webhooks
+            or b"watch=" in scope["query_string"]
+            or scope["path"].endswith(_STREAMS)
+        ):
             return None
         received = self._receive(scope)
         try:
@@ -152,14 +169,38 @@ class Application:
         self._records.append(record)
         return _Received(record, headers, scope)
 
-    def _handle(self, received: _Received, body: bytes) -> tuple[Result, ServedKind | None]:
+    async def _handle_with_webhooks(
+        self, received: _Received, body: bytes, receive: Receive
+    ) -> tuple[Result, ServedKind | None] | None:
+        """Handle a request, and call the webhooks that it needs.  Return None if the client disconnects meanwhile."""
+        handled: tuple[Result, ServedKind | None] | APIStatusError | None = None
+
+        def handle(answers: Answers) -> tuple[Result, ServedKind | None]:
+            received.warnings.clear()
+            return self._handle(received, body, answers)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
+            try:
+                handled = await self._webhooks.run(handle)
+            except APIStatusError as error:  # raised outside of the nursery, which would wrap it
+                handled = error
+            nursery.cancel_scope.cancel()
+        if isinstance(handled, APIStatusError):
+            raise handled
+        return handled
+
+    def _handle(
+        self, received: _Received, body: bytes, answers: Answers | None = None
+    ) -> tuple[Result, ServedKind | None]:
         record, headers = received.record, received.headers
         accepted = headers.get("accept", "")
         caller = self._access.admit(received.scope, record)
         if record.is_resource:
             content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-            query = received.scope["query_string"]
-            request = ResourceRequest(record, accepted, content_type, body, caller, query, received.warnings)
+            user, query = caller.user.info(), received.scope["query_string"]
+            admission = answers and self._resources.admission(record, user, received.warnings, answers)
+            request = ResourceRequest(record, accepted, content_type, body, caller, query, received.warnings, admission)
             result, served = self._resources.handle(request)
         else:
             result, served = _discovery.handle(self._kinds, record, accepted, headers.get("host", "")), None

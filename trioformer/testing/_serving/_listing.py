@@ -17,6 +17,7 @@ import attrs
 
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
+from .._storage._conversion_webhooks import views_of
 from .._storage._field_errors import forbidden, not_supported
 from .._storage._kinds import ServedKind
 from .._storage._selection import Selection
@@ -162,7 +163,7 @@ def list_page(storage: Storage, served: ServedKind, namespace: str, options: Lis
         return _next_page(storage, served, prefix, options)
     revision = _exact_revision(storage, options)
     try:
-        items = storage.snapshot(served.resource, prefix, revision)
+        items = views_of(served, storage.snapshot(served.resource, prefix, revision))
     except CompactedError as exc:
         raise expired(_LIST_EXPIRED) from exc
     limit = 0 if options.resource_version == "0" else options.limit
@@ -195,7 +196,7 @@ def _next_page(storage: Storage, served: ServedKind, prefix: str, options: ListO
         raise too_large_resource_version(revision, storage.revision)
     try:
         # The token in a 410 has the revision -1: continue with the current state.
-        items = storage.snapshot(served.resource, prefix, None if revision == -1 else revision)
+        items = views_of(served, storage.snapshot(served.resource, prefix, None if revision == -1 else revision))
     except CompactedError as exc:
         raise expired(_CONTINUE_EXPIRED, continue_token=encode_continue(-1, start)) from exc
     first = bisect.bisect_left(items, prefix + start, key=attrgetter("key"))

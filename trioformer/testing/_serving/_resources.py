@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any, TypeAlias, final
+from urllib.parse import parse_qsl
 
 import attrs
 
 from ...client._internal import PROTOBUF
 from ...errors import DecodeError
 from ...models._internal import decode, message_to_json
+from .._storage._admission import Admission, has_webhooks
 from .._storage._apply import APPLY, check_options, is_forced, read_config
 from .._storage._bodies import decode_body, decode_yaml
 from .._storage._deletion import DeleteOptions
 from .._storage._field_checks import FieldCheck, decode_fields
 from .._storage._go_types import metadata_of
 from .._storage._kinds import SCALE, ServedKind
+from .._storage._locations import check_location
 from .._storage._parts import PARTS, Part
 from .._storage._patching import Change, read_patch
 from .._storage._registry import Registry, WriteOptions
@@ -34,6 +37,7 @@ from .._storage._status import (
 )
 from .._storage._storage import JSONObject, Stored, body_of
 from .._storage._tracking import Writer
+from .._storage._webhook_calls import Answers
 from . import _subresources
 from ._access import Caller
 from ._listing import ListOptions, Page, list_page, minimum_revision
@@ -77,6 +81,8 @@ class ResourceRequest:
     """The query. A parameter may be repeated."""
     warnings: list[str] = attrs.field(factory=list, eq=False)
     """The warnings in the response, whether or not the response is an error."""
+    admission: Admission | None = attrs.field(default=None, eq=False)
+    """The admission, or None if no webhooks exist."""
 
     @property
     def name(self) -> str:
@@ -106,7 +112,7 @@ class ResourceRequest:
     def options(self, fields: FieldCheck | None = None) -> WriteOptions:
         """Return the arguments for a write."""
         writer = Writer(self.record.manager, self.record.subresource or "", is_applier=self.is_apply)
-        return {"dry_run": self.dry_run, "writer": writer, "fields": fields}
+        return {"dry_run": self.dry_run, "writer": writer, "fields": fields, "admission": self.admission}
 
     def field_check(self) -> FieldCheck:
         """Return the check for unknown and duplicate fields that the request specifies."""
@@ -153,6 +159,17 @@ class Resources:
     _settings: WatchSettings
     _scripts: PodScripts
 
+    @property
+    def may_call_webhooks(self) -> bool:
+        """Whether a request may need the answer of a webhook."""
+        return self._registry.kinds.has_conversions or has_webhooks(self._registry.storage)
+
+    def admission(self, record: RequestRecord, user: JSONObject, warnings: list[str], answers: Answers) -> Admission:
+        """Return the admission of a request of this user."""
+        storage, kinds, query = self._registry.storage, self._registry.kinds, record.query
+        names = record.namespace or "", record.name or "", record.subresource or ""
+        return Admission(storage, kinds, user, *names, query, warnings, answers)
+
     def handle(self, request: ResourceRequest) -> tuple[Result, ServedKind | None]:
         """Handle a request.  Return the response, or the stream to send instead, and the kind if it is served."""
         record = request.record
@@ -173,6 +190,8 @@ class Resources:
                     request.caller.check(record, "create")
                 except APIStatusError:
                     raise forbidden(served.info, request.name, "") from None
+            if request.admission is not None:
+                request.admission.admit("CONNECT", served, _connect_options(request.query))
             if record.subresource == "portforward":
                 return PortForwardRequest.parse(self._scripts, record), served
             return ProcessRequest.parse(self._scripts, record, request.query), served
@@ -215,6 +234,8 @@ class Resources:
         fields = request.field_check()
         obj = read_object(request, served.info.kind, fields)
         self._registry.read(served, request.namespace, obj, fields)
+        if request.admission is not None:
+            obj = request.admission.admit("CREATE", served, obj)
         if served.info.kind == "Binding":
             response = _subresources.create_binding(self._registry, request.namespace, obj, dry_run=request.dry_run)
             return attrs.evolve(response, encoding=rendering.accepted.encoding)
@@ -250,7 +271,9 @@ class Resources:
                 return _page(rendering, served, list_page(self._registry.storage, served, request.namespace, options))
             case "get" if has_object:
                 minimum_revision(self._registry.storage, record.query.get("resourceVersion", ""))
-                return _one(rendering, served, self._registry.get(served, request.namespace, request.name))
+                return _one(
+                    rendering, served, self._registry.get(served, request.namespace, request.name, request.admission)
+                )
             case "create" if may_create:
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
                 return self._create(request, served, rendering, obj, request.options(fields))
@@ -258,7 +281,7 @@ class Resources:
                 obj = read_object(request, served.info.kind, fields, is_custom=not served.is_builtin)
                 if not self._registry.has(served, request.namespace, request.name):
                     metadata = decode_fields(served, obj, fields)
-                    self._registry.check_location(served, request.namespace, request.name, metadata)
+                    check_location(served, request.namespace, request.name, metadata)
                     if request.part == "main" and served.is_created_by_updates:
                         _forget_version(served, request, metadata)
                         return self._create(request, served, rendering, obj, request.options(fields))
@@ -302,12 +325,13 @@ class Resources:
             return self._update(request, served, rendering, applied, options)
         obj = applied(None)
         metadata = metadata_of(obj)
-        self._registry.check_location(served, request.namespace, request.name, metadata)
+        check_location(served, request.namespace, request.name, metadata)
         _forget_version(served, request, metadata)
         return self._create(request, served, rendering, obj, options)
 
     def _delete(self, request: ResourceRequest, served: ServedKind, rendering: Rendering) -> Response:
-        deletion = self._registry.delete(served, request.namespace, request.name, _delete_options(request, served))
+        options = _delete_options(request, served)
+        deletion = self._registry.delete(served, request.namespace, request.name, options, request.admission)
         if deletion.is_done and not served.is_returned_by_delete:
             uid = deletion.last.decoded()["metadata"]["uid"]
             status = deleted(served.info, request.name, uid)
@@ -318,8 +342,19 @@ class Resources:
         options = ListOptions.parse(served, request.record.query)
         # The response is the list before the deletion; it does not show whether an object waits for finalizers.
         page = list_page(self._registry.storage, served, request.namespace, options)
-        self._registry.delete_all(served, page.items, _delete_options(request, served))
+        self._registry.delete_all(served, page.items, _delete_options(request, served), request.admission)
         return _page(rendering, served, page)
+
+
+def _connect_options(query: bytes) -> JSONObject:
+    """Return the options of a connection to a pod, such as PodExecOptions."""
+    pairs = parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True)
+    flags = {
+        key: True for key, value in pairs if key in ("stdin", "stdout", "stderr", "tty") and value in ("true", "1")
+    }
+    command = [value for key, value in pairs if key == "command"]
+    texts = {key: value for key, value in pairs if key == "container"}
+    return {**flags, **texts, **({"command": command} if command else {})}
 
 
 def _has_path(served: ServedKind, record: RequestRecord) -> bool:

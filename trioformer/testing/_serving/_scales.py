@@ -12,10 +12,11 @@ from .._storage._field_checks import FieldCheck, decode_fields
 from .._storage._field_errors import invalid_value
 from .._storage._go_types import metadata_of
 from .._storage._kinds import SCALE, ServedKind
+from .._storage._locations import check_location
 from .._storage._patching import Change, merge
 from .._storage._registry import Registry, WriteOptions
 from .._storage._selection import selector_in
-from .._storage._status import bad_request, invalid, status_error
+from .._storage._status import bad_request, internal_error, invalid, status_error
 from .._storage._storage import JSONObject, Stored
 from .._storage._values import value_at
 
@@ -32,7 +33,7 @@ def _replicas_path(served: ServedKind) -> tuple[str, ...]:
 
 
 def scale_of(served: ServedKind, stored: Stored) -> JSONObject:
-    """Return the Scale of an object.
+    """Return the Scale of an object, which is in the version of the kind.
 
     Raises:
         APIStatusError: A custom object does not have a number of replicas (500).
@@ -41,8 +42,7 @@ def scale_of(served: ServedKind, stored: Stored) -> JSONObject:
     replicas = value_at(obj, *_replicas_path(served))
     if replicas is None and not served.is_builtin:
         problem = f'the spec replicas field "{_shown(_replicas_path(served))}" does not exist'
-        details = {"causes": [{"message": problem}]}
-        raise status_error(500, message=f"Internal error occurred: {problem}", details=details)
+        raise internal_error(problem)
     return _scale(served, obj, replicas)
 
 
@@ -88,11 +88,12 @@ def rescale(
     Raises:
         APIStatusError: The object is not a valid Scale (400 or 422), or is not up to date (409).
     """
-    current = registry.get(served, namespace, name)
-    obj = current.decoded()
+    obj = registry.get(served, namespace, name, options["admission"]).decoded()
     scale = change(_scale(served, obj, value_at(obj, *_replicas_path(served))))
-    metadata = decode_fields(SCALE, scale, fields)
-    registry.check_location(served, namespace, name, metadata)
+    decode_fields(SCALE, scale, fields)
+    scale, options = _admitted(registry, served, namespace, name, scale, options)
+    metadata = metadata_of(scale)
+    check_location(served, namespace, name, metadata)
     replicas = value_at(scale, "spec", "replicas") or 0
     if replicas < 0 and served.is_builtin:
         raise _negative(served, name, replicas)
@@ -104,6 +105,17 @@ def rescale(
         return changed
 
     return scale_of(served, registry.update(served, namespace, name, rescaled, **options))
+
+
+def _admitted(
+    registry: Registry, served: ServedKind, namespace: str, name: str, scale: JSONObject, options: WriteOptions
+) -> tuple[JSONObject, WriteOptions]:
+    """Call the webhooks for a write of a Scale.  Return the Scale, and the options for the write of its object."""
+    admission = options["admission"]
+    if admission is None:
+        return scale, options
+    old = scale_of(served, registry.get(served, namespace, name, admission))
+    return admission.admit("UPDATE", served, scale, old), {**options, "admission": admission.internal()}
 
 
 def apply_scale(
@@ -126,11 +138,15 @@ def apply_scale(
     if (version, kind) != ("autoscaling/v1", "Scale"):
         raise bad_request(f"invalid object type: {version}, Kind={kind}")
     metadata = metadata_of(config)
-    registry.check_location(served, namespace, name, {"name": name, **metadata})
+    check_location(served, namespace, name, {"name": name, **metadata})
     replicas = value_at(config, "spec", "replicas")
     if replicas is not None and (not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0):
         raise _negative(served, name, replicas)
     kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
+    if replicas is not None and served.is_builtin:
+        scale = {**scale_of(served, registry.get(served, namespace, name)), "spec": {"replicas": replicas}}
+        scale, options = _admitted(registry, served, namespace, name, scale, options)
+        replicas = value_at(scale, "spec", "replicas") or 0
     wanted: JSONObject = {
         "apiVersion": served.info.api_version,
         "kind": served.info.kind,

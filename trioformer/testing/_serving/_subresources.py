@@ -39,20 +39,24 @@ def handle(
     server-side apply, ``apply`` is None.  ``fields`` is the check of the fields of a Scale.
     """
     namespace, name = record.namespace or "", record.name or ""
-    dry_run = options["dry_run"]
+    dry_run, admission = options["dry_run"], options["admission"]
+
+    def admitted(obj: JSONObject) -> JSONObject:
+        return obj if admission is None else admission.admit("CREATE", served, obj)
+
     match served.resource, record.subresource, record.verb:
         case "pods", "binding", "create":
-            binding = body()
+            binding = admitted(body())
             if metadata_of(binding).get("name") != name:
                 raise bad_request("name in URL does not match name in Binding object")
             return _bind(registry, served, namespace, name, binding, dry_run=dry_run)
         case "pods", "eviction", "create":
-            evict(registry, served, namespace, name, body(), dry_run=dry_run)
+            evict(registry, served, namespace, name, admitted(body()), dry_run=dry_run)
             return json_response({**SUCCESS, "code": 201}, code=201)
         case "serviceaccounts", "token", "create":
-            return json_response(grant(registry, served, namespace, name, body()), code=201)
+            return json_response(grant(registry, served, namespace, name, admitted(body())), code=201)
         case _, "scale", "get":
-            return json_response(scale_of(served, registry.get(served, namespace, name)))
+            return json_response(scale_of(served, registry.get(served, namespace, name, admission)))
         case _, "scale", "update":
             scale = body()
             return json_response(rescale(registry, served, namespace, name, lambda _: scale, options, fields))

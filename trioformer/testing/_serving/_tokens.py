@@ -17,6 +17,7 @@ from .._storage._clock import timestamp
 from .._storage._field_errors import invalid_value
 from .._storage._go_types import metadata_of
 from .._storage._kinds import ServedKind
+from .._storage._locations import check_namespace
 from .._storage._registry import Registry
 from .._storage._status import bad_request, invalid
 from .._storage._storage import JSONObject
@@ -34,7 +35,7 @@ _GROUP: Final = "authentication.k8s.io"
 def grant(registry: Registry, served: ServedKind, namespace: str, name: str, request: JSONObject) -> JSONObject:
     """Return a TokenRequest with a new token in its status."""
     given = metadata_of(request)
-    registry.check_namespace(served, namespace, given)
+    check_namespace(served, namespace, given)
     account = registry.get(served, namespace, name).decoded()["metadata"]
     if given.get("name") not in (None, "", name):
         wrong = invalid_value("metadata.name", given["name"], "must match the service account name if specified")

@@ -17,11 +17,13 @@ import trio
 
 from ...client._internal import PROTOBUF
 from ...models._internal import dumps
+from .._storage._conversion_webhooks import views_of
 from .._storage._kinds import ServedKind
-from .._storage._status import expired, status_error, too_large_resource_version
+from .._storage._status import APIStatusError, expired, status_error, too_large_resource_version
 from .._storage._storage import Change, CompactedError, JSONObject, Storage, Stored, body_of
 from ._listing import ListOptions, revision_number, revision_problem
 from ._rendering import SHARED_EVENTS, Rendering
+from ._webhook_client import WebhookClient
 
 LAST_BOOKMARK_BEFORE_END = 2.0
 """How many seconds before the end of a watch its last bookmark is sent."""
@@ -87,6 +89,8 @@ class WatchSettings:
     """Seconds after which a watch without ``timeoutSeconds`` ends."""
     expired_as_status: bool
     """Whether the response to a compacted resourceVersion is HTTP 410 instead of an ERROR event."""
+    webhooks: WebhookClient
+    """The client that converts objects of kinds with a conversion webhook."""
 
 
 @final
@@ -152,9 +156,17 @@ class Watch:
         if self._error:
             await send(self._error)
             return True
+        try:
+            return await self._run(watch, send)
+        except APIStatusError as error:  # a webhook could not convert an object
+            await send(error_frame(error.status))
+            return True
+
+    async def _run(self, watch: OpenWatch, send: Callable[[bytes], Awaitable[None]]) -> bool:
         period = self._settings.bookmark_period
         ends = trio.current_time() + (self._options.timeout or self._settings.timeout)
         for stored in self._initial:
+            stored = await self._view(stored)  # noqa: PLW2901  # the same object
             if self._options.selection.matches(stored):
                 await send(self._rendering.event("ADDED", self._served, stored))
             if watch.end is not None:
@@ -172,6 +184,9 @@ class Watch:
                 await send(error_frame(expired(f"too old resource version: {self._start} ({exc.oldest})").status))
                 return True
             if change is not None:
+                if self._served.conversion_webhook is not None:
+                    before = change.before and await self._view(change.before)
+                    change = attrs.evolve(change, before=before, object=await self._view(change.object))
                 self._position += 1
                 frame = self._frame(change)
                 if frame:
@@ -187,6 +202,12 @@ class Watch:
                 with trio.move_on_at(min(ends, bookmark_at)):
                     await self._storage.wait(self._served.resource)
         return True
+
+    async def _view(self, stored: Stored) -> Stored:
+        """Return a state in the version of this watch."""
+        if self._served.conversion_webhook is None:
+            return stored
+        return (await self._settings.webhooks.run(lambda _: views_of(self._served, [stored])))[0]
 
     def _next_bookmark(self, period: float, ends: float) -> float:
         now = trio.current_time()

@@ -3,6 +3,10 @@
 - ``_storage.py``: versioned objects, revisions, history and compaction, as in etcd
 - ``_registry.py``: the rules for creating, updating and deleting objects
 - ``_namespaces.py``: the rules for namespaces
+- ``_locations.py``: the checks that an object matches the path of its request
+- ``_admission.py``: admission webhooks
+- ``_conversion_webhooks.py``: the conversion of custom objects by webhooks
+- ``_webhook_calls.py``: the calls of webhooks that a request needs, and their answers
 - ``_metadata.py``: the metadata fields that only the server sets
 - ``_object_meta.py``: the rules for names, labels, annotations, owners and finalizers
 - ``_field_checks.py``: the removal of unknown and duplicate fields

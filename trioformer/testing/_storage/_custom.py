@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from ...models import ResourceInfo
 from ._definitions import DEFINITIONS as DEFINITIONS
 from ._definitions import deprecation_of
-from ._kinds import Kinds, ServedKind
+from ._kinds import ConversionWebhook, Kinds, ServedKind
 from ._schemas import parse_schema
 from ._storage import JSONObject
 from ._values import conditions_of
@@ -47,18 +47,24 @@ def update_kinds(kinds: Kinds, definition: JSONObject) -> None:
         if known.resource == definition["metadata"]["name"] and known.info.version not in served:
             kinds.remove(known.info)
     stored = next((one["name"] for one in definition["spec"]["versions"] if one.get("storage")), "")
+    schemas = {one["name"]: parse_schema(one["schema"]["openAPIV3Schema"]) for one in definition["spec"]["versions"]}
+    conversion = definition["spec"].get("conversion") or {}
+    webhook = None
+    if conversion.get("strategy") == "Webhook":
+        webhook = ConversionWebhook(conversion["webhook"]["clientConfig"], schemas)
     for info, version in _versions_of(definition):
         if info.version in served:
             selectable = tuple(one["jsonPath"].removeprefix(".") for one in version.get("selectableFields") or ())
             added = ServedKind(
                 info,
-                schema=parse_schema(version["schema"]["openAPIV3Schema"]),
+                schema=schemas[info.version],
                 deprecation=deprecation_of(definition["spec"], version),
                 selectable_fields=selectable,
                 columns=tuple(version.get("additionalPrinterColumns") or ()),
                 storage_version=stored,
                 scale=(version.get("subresources") or {}).get("scale"),
                 release=kinds.release,
+                conversion_webhook=webhook,
             )
             kinds.add(added)
 

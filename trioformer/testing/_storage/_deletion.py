@@ -75,6 +75,16 @@ class DeleteOptions:
             problem += f"ResourceVersion in record ({current.revision}). The object might have been modified"
             raise precondition_failed(served.info, current.name, problem)
 
+    def as_object(self) -> JSONObject:
+        """Return the options as a dict, for webhooks."""
+        preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        given = {
+            "preconditions": {key: value for key, value in preconditions.items() if value is not None},
+            "propagationPolicy": self.policy,
+            "dryRun": ["All"] if self.dry_run else None,
+        }
+        return {key: value for key, value in given.items() if value}
+
     @classmethod
     def parse(cls, body: Mapping[str, Any] | None, query: Mapping[str, str]) -> DeleteOptions:
         """Parse the delete options from the body, or from the query if there is no body.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, final
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -24,6 +25,21 @@ DEPRECATIONS = {
     ("v1", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
 """The warnings of built-in kinds in deprecated versions that the server still serves."""
+
+
+_NOT_SERVED = ("ComponentStatus", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy")
+"""The kinds whose objects have no effect here, and their bindings."""
+
+
+@final
+@attrs.frozen(eq=False)
+class ConversionWebhook:
+    """A webhook that converts between the versions of a custom kind."""
+
+    client: Mapping[str, Any]
+    """The ``clientConfig``."""
+    schemas: Mapping[str, Schema]
+    """The schemas of all versions."""
 
 
 @final
@@ -50,6 +66,10 @@ class ServedKind:
     """The paths for the Scale of a custom kind, or None."""
     release: Release = attrs.field(default=INSTALLED, eq=False)
     """The release whose tables say how objects of the kind are stored and shown."""
+    conversion_webhook: ConversionWebhook | None = attrs.field(default=None, eq=False)
+    """The webhook that converts between the versions of a custom kind, or None."""
+    views: WeakKeyDictionary[Stored, Stored] = attrs.field(factory=WeakKeyDictionary, eq=False, repr=False)
+    """The states that the webhook has converted to this version, by the stored state."""
 
     @functools.cached_property
     def conversion(self) -> Conversion | None:
@@ -158,6 +178,8 @@ class Kinds:
     release: Release = INSTALLED
     """The release that the server follows."""
     _by_path: dict[tuple[str, str, str], ServedKind] = attrs.field(factory=dict)
+    has_conversions: bool = attrs.field(init=False, default=False)
+    """Whether a webhook has ever converted the versions of a kind."""
     _by_kind: dict[tuple[str, str], ServedKind] = attrs.field(init=False, factory=dict)
     """The kinds by apiVersion and kind.  It is empty after a change."""
 
@@ -170,6 +192,7 @@ class Kinds:
         """Serve a kind.  This replaces any kind with the same group, version and plural."""
         self._by_path[served.info.group, served.info.version, served.info.plural] = served
         self._by_kind = {}
+        self.has_conversions |= served.conversion_webhook is not None
 
     def remove(self, info: ResourceInfo) -> None:
         """Stop serving a kind. This has no effect if the kind is not served."""
@@ -183,6 +206,7 @@ class Kinds:
     def replace(self, others: Kinds) -> None:
         """Serve exactly the kinds in ``others``, as in their release."""
         self.release, self._by_path, self._by_kind = others.release, dict(others._by_path), {}
+        self.has_conversions = any(served.conversion_webhook for served in self)
 
     @property
     def namespaces(self) -> ServedKind:
@@ -228,5 +252,5 @@ def _builtin(release: Release) -> dict[tuple[str, str, str], ServedKind]:
             release=release,
         )
         for info in builtin_resources()
-        if (info.api_version, info.plural) in listed and info.kind != "ComponentStatus"
+        if (info.api_version, info.plural) in listed and not info.kind.startswith(_NOT_SERVED)
     }

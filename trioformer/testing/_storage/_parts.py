@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
+from ._custom import DEFINITIONS, changed_status
 from ._field_errors import duplicate, forbidden, required
 from ._kinds import ServedKind
-from ._metadata import json_equal, ordered
+from ._metadata import check_metadata_change, json_equal, ordered, with_server_fields
+from ._namespaces import labelled
 from ._status import invalid
 from ._storage import JSONObject
 from ._values import objects_at
@@ -25,6 +27,39 @@ PARTS: Final[Mapping[str, Part]] = {part: part for part in _SUBRESOURCES}
 """The parts that are subresources, by their name."""
 
 _EPHEMERAL: Final = "spec.ephemeralContainers"
+
+
+def merged(
+    part: Part, served: ServedKind, old: JSONObject, new: JSONObject, given: JSONObject, *, is_applied: bool
+) -> JSONObject:
+    """Return the old object with this part and the metadata taken from the new object, without kind and apiVersion.
+
+    Raises:
+        APIStatusError: The change is not allowed (422).
+    """
+    name, old_metadata = old["metadata"]["name"], old["metadata"]
+    if served.is_builtin or part != "status":  # kube-apiserver ignores other metadata of a custom object's status
+        check_metadata_change(served, old_metadata, given)
+    metadata = with_server_fields(given, old_metadata)
+    rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
+    if part in PARTS:
+        metadata = changed_metadata(part, served, old_metadata, metadata)
+        rest = changed_part(part, served, name, old, new)
+    elif part == "main" and served.has_status:
+        rest["status"] = old.get("status")
+        if served.is_namespace:
+            rest["spec"] = old.get("spec")
+    if served.resource == DEFINITIONS and part != "whole":
+        rest["status"] = changed_status(rest, rest.get("status") or {}, is_written=part == "status")
+    if rest.get("status", ...) is None and not (is_applied and _may_check_null_status(served, part, old, new)):
+        del rest["status"]
+    return {"metadata": labelled(metadata) if served.is_namespace else metadata, **rest}
+
+
+def _may_check_null_status(served: ServedKind, part: Part, old: JSONObject, new: JSONObject) -> bool:
+    """Return whether a null status in an applied custom object is validated rather than treated as missing."""
+    has_schema = served.schema is not None and "status" in served.schema.properties
+    return has_schema and part == "status" and "status" in old and "status" in new
 
 
 def changed_metadata(part: Part, served: ServedKind, old: JSONObject, new: JSONObject) -> JSONObject:

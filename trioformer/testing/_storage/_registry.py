@@ -13,42 +13,29 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Concatenate, ParamSpec, TypedDict, TypeVar, final
 
 import attrs
 
 from . import _custom
+from ._admission import Admission
 from ._bootstrap import bootstrap_objects
 from ._clock import Clock, timestamp
+from ._conversion_webhooks import convert, keep_view, view_of
 from ._defaults import new_object, set_builtin_defaults
 from ._deletion import BACKGROUND, DeleteOptions, Deletion, finalizers_after
 from ._field_checks import FieldCheck, decode_fields
-from ._field_errors import invalid_value
 from ._kinds import Kinds, ServedKind
-from ._metadata import (
-    check_metadata_change,
-    json_equal,
-    ordered,
-    stored_numbers,
-    with_server_fields,
-    without_server_fields,
-)
+from ._locations import check_identity, check_namespace
+from ._metadata import json_equal, ordered, stored_numbers, without_server_fields
 from ._namespaces import PROTECTED_NAMESPACES, SYSTEM_NAMESPACES, labelled, namespaced, remove_empty_namespace
 from ._object_meta import name_causes
-from ._parts import PARTS, Part, changed_metadata, changed_part
+from ._parts import Part, merged
 from ._services import allocation_causes
-from ._status import (
-    already_exists,
-    bad_request,
-    cause,
-    conflict,
-    excerpt,
-    forbidden,
-    invalid,
-    not_found,
-    status_error,
-)
+from ._status import APIStatusError, already_exists, cause, forbidden, internal_error, invalid, not_found, status_error
 from ._storage import JSONObject, Storage, Stored, body_of
 from ._strategies import prepare_create, prepare_update
 from ._tracking import FieldTracker, Writer
@@ -75,6 +62,7 @@ class WriteOptions(TypedDict):
     dry_run: bool
     writer: Writer
     fields: FieldCheck | None
+    admission: Admission | None
 
 
 def _writes(method: Callable[Concatenate[Registry, P], T]) -> Callable[Concatenate[Registry, P], T]:
@@ -106,12 +94,30 @@ class Registry:
     sets_defaults: bool = True
     """Whether the defaults of built-in kinds are set."""
     tracker: FieldTracker = attrs.field(
-        kw_only=True, default=attrs.Factory(lambda self: FieldTracker(self.storage, self.clock), takes_self=True)
+        kw_only=True,
+        default=attrs.Factory(
+            lambda self: FieldTracker(self.storage, lambda: self.clock()),  # noqa: PLW0108  # replaced later
+            takes_self=True,
+        ),
     )
     """The tracker of the objects' managers."""
     after_write: Callable[[], None] | None = attrs.field(init=False, default=None)
     """A function that is called at the end of each method that writes, for controllers."""
     _depth: int = attrs.field(init=False, default=0)
+
+    @contextmanager
+    def replaying(self, now: datetime, seed: int) -> Iterator[None]:
+        """Use this time and this seed while the block runs, so that a repeated request creates the same uids."""
+        before = self.clock, self._random
+        self.clock, self._random = (lambda: now), random.Random(seed)
+        try:
+            yield
+        finally:
+            self.clock, self._random = before
+
+    def new_seed(self) -> int:
+        """Return a new seed for :meth:`replaying`."""
+        return self._random.getrandbits(64)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -120,12 +126,12 @@ class Registry:
         """Return the key of an object in the storage."""
         return f"{namespace}/{name}" if served.info.namespaced else name
 
-    def get(self, served: ServedKind, namespace: str, name: str) -> Stored:
-        """Return the stored state of an object."""
+    def get(self, served: ServedKind, namespace: str, name: str, admission: Admission | None = None) -> Stored:
+        """Return the stored state of an object, which is in the version of the kind if there is an admission."""
         stored = self.storage.get(served.resource, self.key(served, namespace, name))
         if stored is None:
             raise not_found(served.info, name)
-        return stored
+        return stored if admission is None else view_of(served, stored, admission.answers)
 
     def has(self, served: ServedKind, namespace: str, name: str) -> bool:
         """Return whether an object exists."""
@@ -165,6 +171,7 @@ class Registry:
         dry_run: bool = False,
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
+        admission: Admission | None = None,
     ) -> Stored:
         """Create an object from ``obj``, which is modified in place.
 
@@ -176,42 +183,81 @@ class Registry:
                 run), or the object is not valid.
         """
         given = self.read(served, namespace, obj, fields, keeps_nulls=writer is not None and writer.is_applier)
+        version = given.get("resourceVersion")
         self._check_lifecycle(served, namespace, given.get("name") or "")
-        name = given.get("name") or self._generated_name(served, namespace, given.get("generateName") or "")
-        if not name:
-            raise invalid(served.info.group, served.info.kind, name, name_causes(served, name))
-        key = self.key(served, namespace, name)
-        metadata = {
-            **without_server_fields(given),
-            "name": name,
-            "uid": self.new_uid(),
-            "creationTimestamp": timestamp(self.clock),
-            "namespace": namespace if served.info.namespaced else None,
-            # "0" reserves the place in the order of fields; see Storage.put.
-            "resourceVersion": given.get("resourceVersion") if dry_run else "0",
-            "generation": 1 if served.has_generation else None,
-        }
-        obj["metadata"] = ordered(metadata)
-        if served.is_namespace:
+        obj["metadata"] = ordered(
+            {**without_server_fields(given), "namespace": namespace if served.info.namespaced else None}
+        )
+        if served.is_namespace and given.get("name"):
             obj["metadata"] = labelled(obj["metadata"])
         before = new_object(served) if served.is_builtin and self.sets_defaults else {"metadata": {}}
         managers = self.tracker.created(served, obj, writer, before)
         if managers != obj["metadata"].get("managedFields"):
             obj["metadata"] = ordered({**obj["metadata"], "managedFields": managers})
+        if admission is not None:
+            obj, given = self._decode_again(served, namespace, admission.mutate("CREATE", served, obj))
+        name = given.get("name") or self._generated_name(served, namespace, given.get("generateName") or "")
+        if not name:
+            raise invalid(served.info.group, served.info.kind, name, name_causes(served, name))
+        key = self.key(served, namespace, name)
+        metadata = {
+            **obj["metadata"],
+            "name": name,
+            "uid": self.new_uid(),
+            "creationTimestamp": timestamp(self.clock),
+            # "0" reserves the place in the order of fields; see Storage.put.
+            "resourceVersion": version if dry_run else "0",
+            "generation": 1 if served.has_generation else None,
+        }
+        obj["metadata"] = ordered(metadata)
+        if served.is_namespace:
+            obj["metadata"] = labelled(obj["metadata"])
         prepare_create(self.storage, served, obj, keep_status=part == "whole", sets_defaults=self.sets_defaults)
         self._check(served, key, obj, None, part, fields, dry_run=dry_run)
-        if not dry_run and _is_revision(given.get("resourceVersion")):
+        if admission is not None:
+            seen = ordered({**obj["metadata"], "resourceVersion": version})
+            admission.validate("CREATE", served, {**obj, "metadata": seen})
+        if not dry_run and _is_revision(version):
             raise status_error(500, reason="", message="resourceVersion should not be set on objects to be created")
         if (existing := self.storage.get(served.resource, key)) is not None:
             is_deleting = "deletionTimestamp" in existing.decoded()["metadata"]
             raise already_exists(served.info, name, is_deleting=is_deleting)
+        return self._write(served, key, obj, None, writer, admission, dry_run=dry_run)
+
+    def _decode_again(self, served: ServedKind, namespace: str, obj: JSONObject) -> tuple[JSONObject, JSONObject]:
+        """Return an object that webhooks have changed, without unknown fields and with defaults, and its metadata."""
+        try:
+            return obj, self.read(served, namespace, obj, FieldCheck("", "Ignore", []))
+        except APIStatusError as exc:
+            raise internal_error(str(exc)) from exc
+
+    def _write(
+        self,
+        served: ServedKind,
+        key: str,
+        obj: JSONObject,
+        raw: Stored | None,
+        writer: Writer | None,
+        admission: Admission | None,
+        *,
+        dry_run: bool,
+    ) -> Stored:
+        """Store an object, which was ``raw``, in the version of the storage, and return its new state."""
         obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
+        given, version, view = served.info.version, served.storage_version or served.info.version, None
+        if served.is_builtin or dry_run:
+            version = "" if served.is_builtin else given
+        elif admission is not None:
+            obj = convert(admission.answers, served, obj, given, version)
+            view = convert(admission.answers, served, obj, version, given) if version != given else None
+        elif served.conversion_webhook is not None:
+            version = given if raw is None else raw.version
         if dry_run:
-            return Stored(key, 0, body_of(obj))
-        stored = self.storage.put(served.resource, key, obj, "" if writer is None else writer.manager)
+            return Stored(key, raw.revision if raw is not None else 0, body_of(obj), version)
+        stored = self.storage.put(served.resource, key, obj, "" if writer is None else writer.manager, version)
         if served.resource == _custom.DEFINITIONS:
             _custom.update_kinds(self.kinds, obj)
-        return stored
+        return stored if view is None else keep_view(served, stored, view)
 
     def read(
         self,
@@ -227,7 +273,7 @@ class Registry:
         Unknown fields are removed, and ``fields`` collects them.
         """
         given = self._decode(served, obj, fields, keeps_nulls=keeps_nulls)
-        self.check_namespace(served, namespace, given)
+        check_namespace(served, namespace, given)
         return given
 
     def _decode(
@@ -253,12 +299,6 @@ class Registry:
                 break
         return name
 
-    @staticmethod
-    def check_namespace(served: ServedKind, namespace: str, metadata: JSONObject) -> None:
-        """Check that an object's namespace, if present and relevant, matches the path of the request."""
-        if served.info.namespaced and (metadata.get("namespace") or "") not in ("", namespace):
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-
     def _check_lifecycle(self, served: ServedKind, namespace: str, name: str) -> None:
         """Check that the namespace exists and is not being deleted, as the admission plugin NamespaceLifecycle does."""
         if not served.info.namespaced:
@@ -283,6 +323,7 @@ class Registry:
         dry_run: bool = False,
         fields: FieldCheck | None = None,
         writer: Writer | None = None,
+        admission: Admission | None = None,
     ) -> Stored:
         """Update a part of an object.  ``change`` takes the old state, which it may modify, and returns the new state.
 
@@ -291,56 +332,42 @@ class Registry:
         Returns:
             The new state. If nothing has changed, there is no new revision or event, and the old state is returned.
         """
-        current = self.get(served, namespace, name)
+        current, raw = self.get(served, namespace, name, admission), self.get(served, namespace, name)
         old = served.from_stored(current.decoded())
         named = {"kind": served.info.kind, "apiVersion": served.info.api_version}
         new = change({**named, **served.from_stored(current.decoded())})
         # In a patch, another uid is a change of an immutable field, and not a conflict.
         is_applied = writer is not None and writer.is_applier
         is_patch = is_applied or (fields is not None and fields.verb == "patch")
-        old_metadata, given = old["metadata"], self._decode(served, new, fields, keeps_nulls=is_applied)
-        self._check_identity(served, current, old_metadata, given, checks_uid=not is_patch)
-        if served.is_builtin or part != "status":  # kube-apiserver ignores other metadata of a custom object's status
-            check_metadata_change(served, old_metadata, given)
-        metadata = with_server_fields(given, old_metadata)
-        rest = {key: value for key, value in new.items() if key not in ("kind", "apiVersion", "metadata")}
-        if part in PARTS:
-            metadata = changed_metadata(part, served, old_metadata, metadata)
-            rest = changed_part(part, served, name, old, new)
-        elif part == "main" and served.has_status:
-            rest["status"] = old.get("status")
-            if served.is_namespace:
-                rest["spec"] = old.get("spec")
-        if served.resource == _custom.DEFINITIONS and part != "whole":
-            status = rest.get("status") or {}
-            rest["status"] = _custom.changed_status(rest, status, is_written=part == "status")
-        if rest.get("status", ...) is None and not (is_applied and _may_check_null_status(served, part, old, new)):
-            del rest["status"]
-        if served.is_namespace:
-            metadata = labelled(metadata)
-        obj: JSONObject = {"metadata": metadata, **rest}
+        given = self._decode(served, new, fields, keeps_nulls=is_applied)
+        check_identity(served, current, old["metadata"], given, checks_uid=not is_patch)
+        obj = merged(part, served, old, new, given, is_applied=is_applied)
         managed = self.tracker.updated(served, old, obj, given, writer)
+        if admission is not None:
+            # The webhooks are called when the fields already have their managers, so the writer owns no other fields.
+            new = {**new, "metadata": ordered({**given, "managedFields": managed})}
+            new, given = self._decode_again(served, namespace, admission.mutate("UPDATE", served, new, old))
+            obj = merged(part, served, old, new, given, is_applied=is_applied)
         if served.is_builtin and self.sets_defaults:
             prepare_update(self.storage, served, old, obj)
-        wanted = stored_numbers(rest) if is_applied and not served.is_builtin else rest
+        metadata = obj["metadata"]
+        wanted = stored_numbers(obj) if is_applied and not served.is_builtin else obj
         is_changed = not json_equal(_desired_state(wanted), _desired_state(old))
         if part == "main" and (counted := served.counted_metadata):
             is_changed |= (metadata.get(counted) or {}) != (old["metadata"].get(counted) or {})
         if served.has_generation and part != "binding" and is_changed:
             metadata = {**metadata, "generation": metadata.get("generation", 0) + 1}
         obj["metadata"] = ordered({**metadata, "managedFields": managed})
-        if json_equal(obj, old):
+        is_same = json_equal(obj, old) and raw.version in ("", served.storage_version or raw.version)
+        if not is_same:
+            self._check(served, current.key, obj, old, part, fields, dry_run=dry_run)
+        if admission is not None:
+            admission.validate("UPDATE", served, obj, old)
+        if is_same:
             return current
-        self._check(served, current.key, obj, old, part, fields, dry_run=dry_run)
-        obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
-        if dry_run:
-            return Stored(current.key, current.revision, body_of(obj))
-        if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
+        if not dry_run and obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
             return self._remove_finalized(served, current, obj)
-        stored = self.storage.put(served.resource, current.key, obj, "" if writer is None else writer.manager)
-        if served.resource == _custom.DEFINITIONS:
-            _custom.update_kinds(self.kinds, obj)
-        return stored
+        return self._write(served, current.key, obj, raw, writer, admission, dry_run=dry_run)
 
     def _check(
         self,
@@ -360,52 +387,24 @@ class Registry:
             for why in allocation_causes(self.storage, key, obj, old, dry_run=dry_run):
                 raise invalid("", served.info.kind, obj["metadata"]["name"], [why])
 
-    @classmethod
-    def check_location(cls, served: ServedKind, namespace: str, name: str, metadata: JSONObject) -> None:
-        """Check that an object's name, and its namespace if it is present, match the path of the request."""
-        given = metadata.get("name")
-        if not given:
-            problem = "was undeterminable: name must be provided"
-            raise bad_request(f"the name of the object ({name} based on URL) {problem}")
-        if given != name:
-            raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-        cls.check_namespace(served, namespace, metadata)
-
-    def _check_identity(
-        self, served: ServedKind, current: Stored, old: JSONObject, given: JSONObject, *, checks_uid: bool
-    ) -> None:
-        self.check_location(served, current.namespace, current.name, given)
-        uid, version = given.get("uid"), given.get("resourceVersion")
-        if checks_uid and uid and uid != old["uid"]:
-            problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['uid']}"
-            group = "" if served.is_builtin else f"{served.info.group}/"
-            where = f"Key: /registry/{group}{served.info.plural}/{current.key}, ResourceVersion: 0"
-            message = f"StorageError: invalid object, Code: 4, {where}, AdditionalErrorMsg: {problem}"
-            raise conflict(served.info, current.name, message)
-        if version and not (version.isascii() and version.isdecimal()):
-            problem = f'strconv.ParseUint: parsing "{excerpt(version)}": invalid syntax'
-            raise status_error(500, reason="", message=problem)
-        if version and version != str(current.revision):
-            raise conflict(served.info, current.name)
-        if not version and served.needs_resource_version:
-            why = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
-            # kube-apiserver uses the plural here.
-            raise invalid(served.info.group, served.info.plural, current.name, [why])
-
     def _remove_finalized(self, served: ServedKind, current: Stored, obj: JSONObject) -> Stored:
         """Remove an object whose finalizers were removed.  As in kube-apiserver, the response has the old revision."""
-        response = Stored(current.key, current.revision, body_of(obj))
+        version = "" if served.is_builtin else served.info.version
+        obj = served.to_stored(obj) if served.is_builtin else stored_numbers(obj)
+        response = Stored(current.key, current.revision, body_of(obj), version)
         if served.is_namespace:
             self.storage.put(served.resource, current.key, obj)
             remove_empty_namespace(self.storage, self.kinds, current.name)
         else:
-            self._remove(served, current, obj)
+            self._remove(served, current, obj, version)
         return response
 
     # --- deleting -----------------------------------------------------------------------------------------------------
 
     @_writes
-    def delete(self, served: ServedKind, namespace: str, name: str, options: DeleteOptions) -> Deletion:
+    def delete(
+        self, served: ServedKind, namespace: str, name: str, options: DeleteOptions, admission: Admission | None = None
+    ) -> Deletion:
         """Delete an object, or only set its deletionTimestamp if it has finalizers.
 
         Raises:
@@ -418,13 +417,14 @@ class Registry:
         options.check(served, current, metadata["uid"])
         if served.is_namespace and name in PROTECTED_NAMESPACES:
             raise forbidden(served.info, name, "this namespace may not be deleted")
+        seen = {} if admission is None else admission.delete(served, current, options.as_object())
         finalizers = metadata.get("finalizers") or []
         if not served.is_namespace:
             finalizers = finalizers_after(served, metadata, options.policy)
         waits = served.is_namespace or bool(finalizers)
         is_deleted = bool(metadata.get("deletionTimestamp"))
         if waits and is_deleted and finalizers == (metadata.get("finalizers") or []):
-            return Deletion(current, is_done=False)
+            return Deletion(keep_view(served, current, seen) if seen else current, is_done=False)
         if waits:
             metadata["finalizers"] = finalizers
         if (waits or served.resource in _DELETED_GRACEFULLY) and not is_deleted:
@@ -437,34 +437,48 @@ class Registry:
         if served.is_namespace:
             obj["status"] = {**obj.get("status", {}), "phase": "Terminating"}
         if options.dry_run:
-            return Deletion(Stored(current.key, current.revision, body_of(obj)), is_done=not waits)
-        if not waits:
-            return Deletion(self._remove(served, current, obj), is_done=True)
-        stored = self.storage.put(served.resource, current.key, obj)
+            last = Stored(current.key, current.revision, body_of(obj), current.version)
+        elif waits:
+            last = self.storage.put(served.resource, current.key, obj, version=current.version)
+        else:
+            last = self._remove(served, current, obj, current.version)
+        if seen and not served.is_builtin:
+            last = keep_view(served, last, seen)
+        if options.dry_run or not waits:
+            return Deletion(last, is_done=not waits)
         if served.is_namespace:
             self._delete_content(name)
             remove_empty_namespace(self.storage, self.kinds, name)
-        return Deletion(stored, is_done=False)
+        return Deletion(last, is_done=False)
 
-    def delete_all(self, served: ServedKind, chosen: Iterable[Stored], options: DeleteOptions) -> None:
+    def delete_all(
+        self, served: ServedKind, chosen: Iterable[Stored], options: DeleteOptions, admission: Admission | None
+    ) -> None:
         """Delete all selected objects in order, with the same options.
 
         Raises:
             APIStatusError: An object does not meet a precondition (409).  The objects before this one have been
                 deleted.
         """
+        chosen = [one for one in chosen if self.storage.get(served.resource, one.key) is not None]
+        if admission is not None:
+            # No object may be deleted before the answers for all objects are known.
+            with suppress(APIStatusError):  # which is raised again, after the objects before this one are deleted
+                for stored in chosen:
+                    admission.delete(served, stored, options.as_object())
         for stored in chosen:
             if self.storage.get(served.resource, stored.key) is not None:  # not removed with its owner
-                self.delete(served, stored.namespace, stored.name, options)
+                self.delete(served, stored.namespace, stored.name, options, admission)
 
-    def _remove(self, served: ServedKind, current: Stored, last: JSONObject) -> Stored:
-        stored = self.storage.remove(served.resource, current.key, last)
+    def _remove(self, served: ServedKind, current: Stored, last: JSONObject, version: str) -> Stored:
+        stored = self.storage.remove(served.resource, current.key, last, version)
         if served.info.namespaced:
             remove_empty_namespace(self.storage, self.kinds, current.namespace)
         elif served.resource == _custom.DEFINITIONS:
             for removed in _custom.remove_kinds(self.kinds, last):
                 for custom_object in self.storage.snapshot(removed.resource):
-                    self.storage.remove(removed.resource, custom_object.key, custom_object.decoded())
+                    last_state = custom_object.decoded()
+                    self.storage.remove(removed.resource, custom_object.key, last_state, custom_object.version)
         return stored
 
     def _delete_content(self, name: str) -> None:
@@ -476,12 +490,6 @@ class Registry:
 def _is_revision(version: str | None) -> bool:
     """Return whether a resourceVersion is a number other than 0."""
     return bool(version and version.isascii() and version.isdecimal() and int(version[:20]))
-
-
-def _may_check_null_status(served: ServedKind, part: Part, old: JSONObject, new: JSONObject) -> bool:
-    """Return whether a null status in an applied custom object is validated rather than treated as missing."""
-    has_schema = served.schema is not None and "status" in served.schema.properties
-    return has_schema and part == "status" and "status" in old and "status" in new
 
 
 def _desired_state(obj: JSONObject) -> JSONObject:

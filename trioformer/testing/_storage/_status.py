@@ -106,6 +106,12 @@ def bad_request(message: str) -> APIStatusError:
     return status_error(400, message=message)
 
 
+def internal_error(problem: str) -> APIStatusError:
+    """Return a 500 error: the server cannot complete the request."""
+    details = {"causes": [{"message": problem}]}
+    return status_error(500, message=f"Internal error occurred: {problem}", details=details)
+
+
 def unknown_format(media_types: str) -> APIStatusError:
     """Return a 415 error: the server does not accept the media type of the body."""
     text = "the body of the request was in an unknown format - accepted media types include"

@@ -42,6 +42,8 @@ class Stored:
     body: bytes
     """The JSON of the object without the opening brace, ``kind`` and ``apiVersion``, which depend on the served
     version."""
+    version: str = ""
+    """The version of a custom object, or an empty string for an object of a built-in kind."""
 
     @property
     def namespace(self) -> str:
@@ -156,21 +158,21 @@ class Storage:
         logs = self._logs.values() if resource is None else [self._log(resource)]
         return sum(len(log.objects) for log in logs)
 
-    def put(self, resource: str, key: str, obj: JSONObject, manager: str = "") -> Stored:
-        """Write a new state of an object, as a manager.
+    def put(self, resource: str, key: str, obj: JSONObject, manager: str = "", version: str = "") -> Stored:
+        """Write a new state of an object, as a manager, in a version.
 
         The method sets ``metadata.resourceVersion`` in ``obj``, which the caller must not use afterwards.
         """
         log = self._log(resource)
         before = log.objects.get(key)
-        stored = self._next(key, obj)
+        stored = self._next(key, obj, version)
         if before is None:
             log.sorted_keys = None
         log.objects[key] = stored
         self._record(resource, log, Change("ADDED" if before is None else "MODIFIED", before, stored, manager))
         return stored
 
-    def remove(self, resource: str, key: str, last: JSONObject) -> Stored:
+    def remove(self, resource: str, key: str, last: JSONObject, version: str = "") -> Stored:
         """Delete an object.
 
         ``last`` is the state for the DELETED event, and its resourceVersion is set as in :meth:`put`.
@@ -181,14 +183,14 @@ class Storage:
         log = self._log(resource)
         before = log.objects.pop(key)
         log.sorted_keys = None
-        stored = self._next(key, last)
+        stored = self._next(key, last, version)
         self._record(resource, log, Change("DELETED", before, stored))
         return stored
 
-    def _next(self, key: str, obj: JSONObject) -> Stored:
+    def _next(self, key: str, obj: JSONObject, version: str) -> Stored:
         self.revision += 1
         obj["metadata"]["resourceVersion"] = str(self.revision)
-        return Stored(key, self.revision, body_of(obj))
+        return Stored(key, self.revision, body_of(obj), version)
 
     def _record(self, resource: str, log: _Log, change: Change) -> None:
         log.changes.append(change)
