@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import attrs
 import trio
 import trio.testing
 import yaml
-from tests.support.rbac import Permission, PermissionRecorder, permissions_of
 
 from tests.support.webhook_replicas import (
     HOST,
@@ -27,9 +27,14 @@ from trioformer.models import ObjectMeta
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Secret
 from trioformer.testing import APIServer
+from trioformer.testing._serving._access import operator_actions
+from trioformer.testing._serving._roles import Action
+from trioformer.testing._storage._storage import Storage
 from trioformer.webhooks._announcements import SERVICE as LABEL
 from trioformer.webhooks._replica import ReplicaCertificate
 
+Permission: TypeAlias = tuple[str, str, str]
+"""Group, resource with subresource, and verb."""
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "webhook-certificates.rst"
 
 
@@ -37,15 +42,38 @@ def documented() -> set[Permission]:
     blocks = re.findall(r"code-block:: yaml\n\n((?:   .*\n|\n)+)", PAGE.read_text())
     (block,) = [each for each in blocks if "kind: Role" in each]
     roles: list[Any] = list(yaml.safe_load_all(textwrap.dedent(block)))
-    return permissions_of(rule for role in roles for rule in role["rules"])
+    return {
+        (group, resource, verb)
+        for role in roles
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+@attrs.define
+class Seen:
+    """Remembers the permissions that an operator used."""
+
+    permissions: set[Permission] = attrs.field(factory=set)
+
+    def allows(self, action: Action, storage: Storage) -> bool:
+        self.permissions.add((action.group, action.resource, action.verb))
+        return True
+
+    async def run(self) -> None:
+        pass
 
 
 async def test_the_documented_roles_are_what_the_leader_and_a_replica_use(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     api_server.create(definition())
-    recorder = PermissionRecorder(api_server.http_transport())
-    async with open_client(api_server.config, http_transport=recorder) as client, trio.open_nursery() as nursery:
+    seen = Seen()
+    operator_actions.set(seen)
+    transport = api_server.http_transport(operator=True)
+    async with open_client(api_server.config, http_transport=transport) as client, trio.open_nursery() as nursery:
         rotation = Rotation(
             client, SERVICE, NAMESPACE, SECRET, HOST, installer(client, validating("a", "b"), converted())
         )
@@ -60,10 +88,10 @@ async def test_the_documented_roles_are_what_the_leader_and_a_replica_use(
         api_server.delete(Secret, SECRET, namespace=NAMESPACE)
         await trio.sleep(300)
         nursery.cancel_scope.cancel()
-    async with open_client(api_server.config, http_transport=recorder) as client:
+    async with open_client(api_server.config, http_transport=transport) as client:
         await installer(client, validating("a"), release="2").install(b"CA")
         await installer(client, release="3").install(b"CA")
-    assert documented() == set(recorder.used) | only_of_mutating_webhooks()
+    assert documented() == seen.permissions | only_of_mutating_webhooks()
 
 
 def only_of_mutating_webhooks() -> set[Permission]:
