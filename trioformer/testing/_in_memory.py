@@ -222,7 +222,7 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
 
     _get_exchanges: Callable[[], trio.abc.SendChannel[Exchange]]
     _app: Application
-    _is_operator: bool = False
+    _is_operator: bool = attrs.field(default=False, alias="is_operator")  # what pyright does not derive
     """Whether all requests are those of an operator, not only those that `run_controllers` sends."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import trio
 import trustme
 
@@ -10,5 +12,5 @@ FILES = {
     "tls.crt": _ISSUED.cert_chain_pems[0].bytes().decode(),
     "tls.key": _ISSUED.private_key_pem.bytes().decode(),
 }
-initializers: dict[str, object] = {}
+initializers: dict[str, Any] = {}
 stop = trio.Event()
