@@ -118,7 +118,7 @@ def test_a_member_that_is_not_read_is_not_decoded(monkeypatch: pytest.MonkeyPatc
     found = make_object(Widget, b'{"metadata":{"name":"w"},"spec":{"size":3},"status":"\xff"}')
     assert found["spec"]["size"] == 3
     for _ in range(2):
-        with pytest.raises(DecodeError, match=r"^cannot decode Widget\['status'\]: .*not valid UTF-8"):
+        with pytest.raises(DecodeError, match=r"^cannot decode Widget\['status'\]: .*UTF-8"):
             found["status"]
         with pytest.raises(DecodeError):
             found.get("status")

@@ -118,8 +118,8 @@ MISUSE_AND_LIFETIME = {
     *("trio.BrokenResourceError", "trio.BusyResourceError", "trio.ClosedResourceError", "trio.EndOfChannel"),
     *("trio.WouldBlock", "StopAsyncIteration"),
 }
-FOR_PROGRAMS = {"RetryAfter", "TerminalError"}
-"""What a reconcile raises, or is logged as the failure of one; none leaves the library."""
+FOR_PROGRAMS = {"Denied", "RetryAfter", "TerminalError"}
+"""What a reconcile or a webhook raises, or is logged as the failure of one; none leaves the library."""
 INTERNAL_CAUSES = {"OSError", "RecursionError", "cattrs.IterableValidationError"}
 
 

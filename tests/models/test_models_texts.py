@@ -234,9 +234,9 @@ def test_keys_that_are_not_utf_8_are_named_as_such() -> None:
         lambda: scan_without_managed_fields(KEY.replace(b'"name"', b'"managedFields" : [], "name"')),
         lambda: list(make(Loose, KEY)),
     ):
-        with pytest.raises(DecodeError, match="not valid UTF-8"):
+        with pytest.raises(DecodeError, match="UTF-8"):
             use()
-    with pytest.raises(ValueError, match="not valid UTF-8"):
+    with pytest.raises(ValueError, match="UTF-8"):
         map_items(KEY)
 
 

@@ -270,7 +270,7 @@ WITHOUT_KEY = [
     (
         b'{"type":"ADDED","object":{"kind":"Pod","metadata":{"name":"\xff"}}}\n',
         "ADDED",
-        "a string in it is not valid UTF-8",
+        "UTF-8",
     ),
 ]
 

@@ -66,7 +66,7 @@ ODD_OBJECTS = [
         "too many levels",
     ),
     (b'{"metadata":{"name":"a","namespace":"shop","uid":7}}', "shop/a", "uid"),
-    (b'{"metadata":{"name":"\xff"}}', "", "not valid UTF-8"),
+    (b'{"metadata":{"name":"\xff"}}', "", "UTF-8"),
     (
         b'{"kind":"Service","apiVersion":"v1","metadata":{"name":"a","namespace":"shop"}}',
         "shop/a",

@@ -10,6 +10,7 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import attrs
@@ -86,10 +87,12 @@ class WebhookClient:
             name = f'service "{service[1]}"'
             raise httpx.ConnectError(f"no endpoints available for {name}" if is_known else f"{name} not found")
         bundle = base64.b64decode(config.get("caBundle") or "").decode("ascii", "replace")
-        try:
-            context = ssl.create_default_context(cadata=bundle if bundle.strip() else None)
-        except ssl.SSLError:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # which trusts no certificates
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if not bundle.strip():
+            context.load_default_certs()
+        else:
+            with suppress(ssl.SSLError):  # a bundle that cannot be read trusts nothing
+                context.load_verify_locations(cadata=bundle)
         async with httpx.AsyncClient(verify=context, timeout=None, trust_env=False) as client:
             return await client.post(url, content=body, headers=_HEADERS)
 
