@@ -4,6 +4,10 @@
 //
 // For each check it writes a line {"name": …, "ok": …, "error": …}.
 // With -faults it also writes lines {"do": …}, and reads an empty line when that has been done to the server.
+//
+//	embedded-go -kubeconfig FILE -certificate FILE -key FILE webhooks
+//
+// This serves webhooks, for ../test_embedded_webhooks.py.
 package main
 
 import (
@@ -113,8 +117,14 @@ func (t *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 func main() {
 	kubeconfig := flags.String("kubeconfig", "", "the kubeconfig")
 	encoding := flags.String("encoding", "default", "what clients send and accept: default, protobuf or json")
+	certificate := flags.String("certificate", "", "the certificate of the webhooks (PEM)")
+	key := flags.String("key", "", "the certificate's key (PEM)")
 	must(flags.Parse(os.Args[1:]))
 	config := got(clientcmd.BuildConfigFromFlags("", *kubeconfig))
+	if flags.Arg(0) == "webhooks" {
+		webhooks(config, *certificate, *key)
+		return
+	}
 	config.QPS = -1
 	switch *encoding {
 	case "protobuf":
