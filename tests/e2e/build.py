@@ -12,7 +12,7 @@ The environment variable ``TRIOFORMER_E2E_KUBERNETES``, such as ``v1.34.4``, nam
 Nor are ``clientcmd-client-go``, which says what client-go makes of kubeconfigs (``test_kubeconfig_client_go.py``),
 ``proxy-environment-go``, which says what Go makes of HTTPS_PROXY and the like (``test_proxy_environment.py``),
 ``protobuf-go``, which fills every kind with random values (``test_protobuf_random.py``), and ``embedded-go``, which
-has the checks of ``test_embedded_go.py``.
+has the checks of ``test_embedded_go.py`` and the webhooks of ``test_embedded_webhooks.py``.
 The programs land in ``.cache/control-plane/<version>/`` under the repository's root, and beside kwok the stages of its
 nodes and pods, ``kwok.yaml``; the environment variable ``TRIOFORMER_E2E_CACHE`` replaces ``.cache/control-plane``.
 The directory is the last line printed, to be used as ``KUBEBUILDER_ASSETS``.
