@@ -16,6 +16,7 @@ from trioformer.testing import APIServer
 from trioformer.testing._recording import Permission, Recorder
 from trioformer.testing._serving._access import operator_actions
 from trioformer.testing._serving._roles import Action
+from trioformer.webhooks import AdmissionRequest, Webhooks
 
 
 async def recorded(nursery: trio.Nursery, operate: Any, server: APIServer | None = None) -> set[str]:
@@ -110,6 +111,20 @@ async def test_only_clients_that_are_marked_are_operators(nursery: trio.Nursery)
     async with server.open_client() as client:
         await client.api(Pod).list()
     assert recorder.permissions() == {}
+
+
+async def test_what_the_function_of_a_webhook_uses_is_the_operators(nursery: trio.Nursery) -> None:
+    server, recorder = APIServer(), Recorder()
+    operator_actions.set(recorder.observer("test"))
+    await nursery.start(server.run)
+    async with server.open_client() as client:
+
+        async def check(request: AdmissionRequest[ConfigMap]) -> None:
+            await client.api(Secret, namespace="default").list()
+
+        await server.install_webhooks(Webhooks(validate={ConfigMap: check}))
+        await client.create(ConfigMap(metadata=ObjectMeta(name="a", namespace="default")))
+    assert {str(one) for one in recorder.permissions()} == {"list secrets"}
 
 
 @pytest.mark.parametrize(("tests", "role"), [(("one", "two"), "Role"), (("one", "one"), "ClusterRole")])

@@ -1,7 +1,8 @@
 """The permissions that operators use in tests: what ``pytest --trioformer-rbac`` compares with a role.
 
-A request is an operator's if :func:`~trioformer.manager.run_controllers` sends it, or if its client was opened with
-``APIServer.open_client(operator=True)``.  Permissions that every user has, such as discovery, are not recorded.
+A request is an operator's if :func:`~trioformer.manager.run_controllers` or a webhook in memory sends it, or if its
+client was opened with ``APIServer.open_client(operator=True)``.  Permissions that every user has, such as discovery,
+are not recorded.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import attrs
 import httpx
 import trio
 
+from ..._surroundings import as_operator
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
 from .._storage._registry import Registry
@@ -128,7 +129,8 @@ async def _post_in_memory(app: Application, url: httpx.URL, body: bytes) -> http
         "server": (url.host, url.port or 443),
     }
     try:
-        await app(scope, receive, send)
+        with as_operator():  # the function is the operator's code
+            await app(scope, receive, send)
     except Exception:
         logger.exception("error in a webhook that the embedded API server called in memory: %s", url.path)
     return httpx.Response(head["status"], headers=head["headers"], content=b"".join(chunks))
