@@ -237,6 +237,24 @@ async def test_a_webhook_may_write_to_the_server_that_calls_it(api_server: APISe
     assert [one.name for one in api_server.list(ConfigMap, namespace="default")] == ["a", "made-by-webhook"]
 
 
+async def test_a_webhook_that_always_changes_its_object_ends_in_a_timeout(
+    api_server: APIServer, k8s_client: Client
+) -> None:
+    versions = 0
+
+    async def touch(request: AdmissionRequest[ConfigMap]) -> None:
+        nonlocal versions
+        versions += 1
+        api_server.patch(ConfigMap, request.name, {"metadata": {"annotations": {"version": str(versions)}}})
+
+    await api_server.install_webhooks(Webhooks(validate={ConfigMap: Webhook(touch, operations=("UPDATE",))}))
+    api_server.create(config_map())
+    with pytest.raises(StatusError) as caught:
+        await k8s_client.api(ConfigMap, namespace="default").patch("a", {"data": {"x": "1"}})
+    assert (caught.value.code, caught.value.reason) == (504, "Timeout")
+    assert api_server.get(ConfigMap, "a").data == {}
+
+
 async def test_the_direct_api_calls_no_webhooks(api_server: APIServer) -> None:
     async def refuse(request: AdmissionRequest[ConfigMap]) -> None:
         raise Denied("no")

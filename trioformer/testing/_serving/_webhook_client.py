@@ -21,7 +21,7 @@ from ..._surroundings import as_operator
 from ...errors import DecodeError
 from ...models._internal import decode, dumps
 from .._storage._registry import Registry
-from .._storage._status import REASONS
+from .._storage._status import REASONS, status_error
 from .._storage._storage import JSONObject
 from .._storage._webhook_calls import Answer, Answers, Call, CallsNeededError
 
@@ -31,6 +31,9 @@ Application: TypeAlias = Callable[..., Awaitable[None]]
 logger: Final = logging.getLogger("trioformer.testing")
 
 _MOST_AT_ONCE: Final = 16
+_MOST_TURNS: Final = 500
+"""How often one request is handled.  kube-apiserver repeats it until a timeout, which virtual time may never reach."""
+_NEVER_DONE: Final = "Timeout: request did not complete within requested timeout - context deadline exceeded"
 _HEADERS: Final = {"accept": "application/json, */*", "content-type": "application/json"}
 
 
@@ -44,10 +47,14 @@ class WebhookClient:
     """The ASGI applications of Services in memory, by namespace and name."""
 
     async def run(self, function: Callable[[Answers], T]) -> T:
-        """Call a function again and again, each time as if it were the first time, until it has all answers."""
+        """Call a function again and again, each time as if it were the first time, until it has all answers.
+
+        Raises:
+            APIStatusError: The webhooks themselves have changed the object again and again (504).
+        """
         registry, answers = self._registry, Answers()
         now, seed = registry.clock(), registry.new_seed()
-        while True:
+        for _ in range(_MOST_TURNS):
             try:
                 with registry.replaying(now, seed):
                     return function(answers)
@@ -60,6 +67,7 @@ class WebhookClient:
                     nursery.start_soon(self._make, call, limit, found, index)
             for index, call in enumerate(calls):
                 call.keep(found[index])
+        raise status_error(504, message=_NEVER_DONE, details={})
 
     async def _make(self, call: Call, limit: trio.CapacityLimiter, found: dict[int, Answer], index: int) -> None:
         """Make a call, and add the review in the response or the reason of the failure to the found answers."""
