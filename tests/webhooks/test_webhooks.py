@@ -85,7 +85,10 @@ async def test_the_object_of_a_deletion_is_the_one_that_would_be_deleted() -> No
     assert seen[0].object.spec.size == 2
 
 
-@pytest.mark.parametrize(("warnings", "answered"), [(None, None), ([], None), (["too small"], ["too small"])])
+@pytest.mark.parametrize(
+    ("warnings", "answered"),
+    [(None, None), ([], None), (["too small"], ["too small"]), (["too\n  small\n", "é"], ["too small", "é"])],
+)
 async def test_warnings_of_a_check_are_in_the_response(warnings: list[str] | None, answered: list[str] | None) -> None:
     async def check(request: AdmissionRequest[Shop]) -> list[str] | None:
         return warnings

@@ -160,7 +160,8 @@ def denied(admission: Admission, refusal: Denied) -> bytes:
 
 
 def _admission_review(response: dict[str, object], warnings: Iterable[str]) -> bytes:
-    if listed := [*warnings]:
+    # kube-apiserver drops a warning with a line end, because a warning is an HTTP header.
+    if listed := [one_line(each) for each in warnings]:
         response["warnings"] = listed
     api_version, kind = ADMISSION
     return dumps({"apiVersion": api_version, "kind": kind, "response": response})
