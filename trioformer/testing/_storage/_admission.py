@@ -315,8 +315,7 @@ class Admission:
 
 def has_webhooks(storage: Storage) -> bool:
     """Return whether any admission webhooks are configured."""
-    known = storage.resources()
-    return any(resource in known and storage.count(resource) for resource in (_MUTATING, _VALIDATING))
+    return storage.has_objects(_VALIDATING) or storage.has_objects(_MUTATING)
 
 
 @lru_cache(64)

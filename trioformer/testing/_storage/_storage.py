@@ -153,6 +153,11 @@ class Storage:
         """Return the current state of an object, or None."""
         return self._log(resource).objects.get(key)
 
+    def has_objects(self, resource: str) -> bool:
+        """Return whether a resource has objects that somebody has created."""
+        log = self._logs.get(resource)
+        return log is not None and bool(log.objects)
+
     def count(self, resource: str | None = None) -> int:
         """Return how many objects one resource has, or how many all resources have in total."""
         logs = self._logs.values() if resource is None else [self._log(resource)]
