@@ -147,6 +147,24 @@ async def test_a_dead_replica_delays_the_rotation_only_until_its_lease_expires(
         assert len(api_server.list(Lease, namespace=NAMESPACE)) == 2  # the leader deletes that of the dead replica
 
 
+async def test_a_rotation_continues_with_a_replica_that_came_back_in_the_last_moment(
+    autojump_clock: trio.testing.MockClock, api_server: APIServer
+) -> None:
+    async with running_operator(api_server, replicas=1) as operator:
+        first = stored_secret(api_server)
+        operator.renew()
+        await operator.wait_for("publishing")
+        transport = operator.replicas[0].transport
+        assert transport is not None
+        api_server.fail_next(verb="delete", resource="leases.coordination.k8s.io", status=409)
+        transport.fault = lambda _: "refuse"
+        await trio.sleep(PUBLISH_PERIOD + 10)
+        transport.fault = lambda _: "slow"
+        await trio.sleep(2 * PUBLISH_PERIOD)
+        assert operator.witness.states == ["stable", "publishing", "switching", "stable"]
+        operator.check_rotated(first)
+
+
 async def test_a_replica_that_ends_does_not_delay_the_rotation(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:

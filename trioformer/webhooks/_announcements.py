@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import math
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, final
 
@@ -23,7 +24,7 @@ import trio
 from .._retry import REQUEST_ERRORS, log_failure
 from .._surroundings import host_name, new_uuid, wall_time
 from ..client import Api, Client
-from ..errors import ConflictError, NotFoundError
+from ..errors import NotFoundError
 from ..models import ObjectMeta
 from ..models.coordination_v1 import Lease, LeaseSpec
 
@@ -113,7 +114,11 @@ class Announcements:
     """The resourceVersion of each Lease, and when it was seen first."""
 
     async def live(self) -> list[LiveReplica]:
-        """List the Leases on the server, and delete those of dead replicas."""
+        """List the Leases on the server, and delete those of dead replicas.
+
+        Raises:
+            ConflictError: A replica that seemed dead has come back at the same time.
+        """
         found: list[LiveReplica] = []
         seen: dict[str, tuple[str, float]] = {}
         for lease in await self._leases.list(label_selector={SERVICE: self._service}):
@@ -124,9 +129,7 @@ class Announcements:
             if now < expires_at:
                 found.append(LiveReplica(lease.name, lease.metadata.annotations.get(FINGERPRINT, ""), expires_at))
                 continue
-            try:  # the version, because the replica may have come back
+            with suppress(NotFoundError):
                 await self._leases.delete(lease.name, resource_version=lease.resource_version)
-            except (ConflictError, NotFoundError):
-                found.append(LiveReplica(lease.name, "", now + RETRY_PERIOD))
         self._seen = seen
         return found
