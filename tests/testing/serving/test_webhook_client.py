@@ -15,6 +15,8 @@ from trioformer.errors import InternalServerError, MethodNotAllowedError, NotFou
 from trioformer.models import KubernetesObject, Model, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.testing import APIServer
+from trioformer.testing._serving import _webhook_client
+from trioformer.testing._storage._admission import Admission
 from trioformer.webhooks import AdmissionRequest, Denied, Webhook, Webhooks
 
 
@@ -238,8 +240,9 @@ async def test_a_webhook_may_write_to_the_server_that_calls_it(api_server: APISe
 
 
 async def test_a_webhook_that_always_changes_its_object_ends_in_a_timeout(
-    api_server: APIServer, k8s_client: Client
+    api_server: APIServer, k8s_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(_webhook_client, "_MOST_TURNS", 20)
     versions = 0
 
     async def touch(request: AdmissionRequest[ConfigMap]) -> None:
@@ -253,6 +256,28 @@ async def test_a_webhook_that_always_changes_its_object_ends_in_a_timeout(
         await k8s_client.api(ConfigMap, namespace="default").patch("a", {"data": {"x": "1"}})
     assert (caught.value.code, caught.value.reason) == (504, "Timeout")
     assert api_server.get(ConfigMap, "a").data == {}
+
+
+async def test_the_time_to_delete_a_collection_grows_with_its_objects(
+    api_server: APIServer, k8s_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admitted, admit = 0, Admission.delete
+
+    def counted(*args: Any) -> Any:
+        nonlocal admitted
+        admitted += 1
+        return admit(*args)
+
+    async def check(request: AdmissionRequest[ConfigMap]) -> None:
+        """Allow everything."""
+
+    for number in range(30):
+        api_server.create(config_map(f"a{number}"))
+    await api_server.install_webhooks(Webhooks(validate={ConfigMap: Webhook(check, operations=("DELETE",))}))
+    monkeypatch.setattr(Admission, "delete", counted)
+    await k8s_client.api(ConfigMap, namespace="default").delete_collection(everything=True)
+    assert api_server.list(ConfigMap, namespace="default") == []
+    assert admitted <= 3 * 30
 
 
 async def test_the_direct_api_calls_no_webhooks(api_server: APIServer) -> None:

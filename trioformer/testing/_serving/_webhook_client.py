@@ -31,8 +31,9 @@ Application: TypeAlias = Callable[..., Awaitable[None]]
 logger: Final = logging.getLogger("trioformer.testing")
 
 _MOST_AT_ONCE: Final = 16
-_MOST_TURNS: Final = 500
-"""How often one request is handled.  kube-apiserver repeats it until a timeout, which virtual time may never reach."""
+_MOST_TURNS: Final = 10_000
+"""How often one request is handled.  kube-apiserver repeats it until a timeout, which virtual time may never reach.
+A request that deletes many objects is handled again after each call."""
 _NEVER_DONE: Final = "Timeout: request did not complete within requested timeout - context deadline exceeded"
 _HEADERS: Final = {"accept": "application/json, */*", "content-type": "application/json"}
 

@@ -464,8 +464,9 @@ class Registry:
         if admission is not None:
             # No object may be deleted before the answers for all objects are known.
             with suppress(APIStatusError):  # which is raised again, after the objects before this one are deleted
-                for stored in chosen:
+                for stored in (one for one in chosen if one not in admission.answers.reviewed):
                     admission.delete(served, stored, options.as_object())
+                    admission.answers.reviewed.add(stored)
         for stored in chosen:
             if self.storage.get(served.resource, stored.key) is not None:  # not removed with its owner
                 self.delete(served, stored.namespace, stored.name, options, admission)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import attrs
 
 from ...models._internal import dumps
-from ._storage import JSONObject
+from ._storage import JSONObject, Stored
 
 ADMISSION: Final = ("admission.k8s.io/v1", "AdmissionReview")
 CONVERSION: Final = ("apiextensions.k8s.io/v1", "ConversionReview")
@@ -54,6 +54,8 @@ class Answers:
     """The answers to one request's calls."""
 
     _known: dict[bytes, Answer] = attrs.field(factory=dict)
+    reviewed: set[Stored] = attrs.field(factory=set)
+    """The states in a collection that webhooks allow to delete.  They are not reviewed again after each other call."""
 
     def find(
         self, where: str, client: Mapping[str, Any], timeout: int, review: tuple[str, str], request: JSONObject
