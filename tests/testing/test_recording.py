@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,14 +10,17 @@ import trio
 
 from trioformer.client import Client
 from trioformer.errors import NotFoundError
+from trioformer.manager import run_controllers
 from trioformer.models import ObjectMeta
+from trioformer.models.admissionregistration_v1 import ValidatingWebhookConfiguration
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import ConfigMap, Namespace, Pod, Secret
 from trioformer.testing import APIServer
 from trioformer.testing._recording import Permission, Recorder
 from trioformer.testing._serving._access import operator_actions
 from trioformer.testing._serving._roles import Action
-from trioformer.webhooks import AdmissionRequest, Webhooks
+from trioformer.watchtools import wait_for
+from trioformer.webhooks import AdmissionRequest, Webhooks, WebhookServer
 
 
 async def recorded(nursery: trio.Nursery, operate: Any, server: APIServer | None = None) -> set[str]:
@@ -111,6 +115,26 @@ async def test_only_clients_that_are_marked_are_operators(nursery: trio.Nursery)
     async with server.open_client() as client:
         await client.api(Pod).list()
     assert recorder.permissions() == {}
+
+
+async def test_what_a_replica_requests_to_serve_webhooks_is_the_operators(nursery: trio.Nursery) -> None:
+    server, recorder, stop = APIServer(), Recorder(), trio.Event()
+    operator_actions.set(recorder.observer("test"))
+    await nursery.start(server.run)
+
+    async def check(request: AdmissionRequest[ConfigMap]) -> None:
+        """Allow everything."""
+
+    webhooks = WebhookServer(
+        Webhooks(validate={ConfigMap: check}), "127.0.0.1:0", service="hooks", namespace="default", shutdown_delay=0
+    )
+    async with server.open_client() as client, trio.open_nursery() as running:
+        running.start_soon(partial(run_controllers, client, {}, webhooks=webhooks, stop=stop))
+        configurations = client.api(ValidatingWebhookConfiguration)
+        await wait_for(configurations, "hooks.default", lambda _: True, missing_ok=True)
+        stop.set()
+    leases = {one.verb for one in recorder.permissions() if one.resource == "leases"}
+    assert leases >= {"patch", "delete"}  # the announcement of the replica
 
 
 async def test_what_the_function_of_a_webhook_uses_is_the_operators(nursery: trio.Nursery) -> None:

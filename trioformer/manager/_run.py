@@ -28,7 +28,7 @@ import attrs
 import trio
 from attrs import validators
 
-from .._surroundings import as_operator, new_generator
+from .._surroundings import new_generator
 from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
@@ -89,7 +89,7 @@ class ManagerRun:
 
     async def run(self) -> None:
         """Run until the manager is cancelled, is stopped or fails."""
-        with self._registrations, as_operator():
+        with self._registrations:
             if self.metrics is not None:
                 if not self.metrics.is_registered(self.factory):
                     self.metrics.register_factory(self.factory)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from .._listeners import listen
-from .._surroundings import is_simulated
+from .._surroundings import as_operator, is_simulated
 from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
@@ -181,8 +181,9 @@ async def run_controllers(
         for name in initializers:
             if name not in names:
                 logger.info("controller %s: disabled", name)
-        async with _serving(http, run, metrics) as url, _serving_webhooks(webhooks, run):
-            await run.run()
+        with as_operator():
+            async with _serving(http, run, metrics) as url, _serving_webhooks(webhooks, run):
+                await run.run()
     started()
 
 
