@@ -32,16 +32,8 @@ LIFETIME: Final = timedelta(days=90)
 """The lifetime of a certificate and its CA."""
 SKEW: Final = timedelta(days=1)
 """How long a certificate is valid before it was made, because clocks differ."""
-
-_NOT_CA_USAGE: Final = {
-    "content_commitment": False,
-    "key_encipherment": False,
-    "data_encipherment": False,
-    "key_agreement": False,
-    "encipher_only": False,
-    "decipher_only": False,
-}
-
+CERT_SIGN: Final = 5
+"""The bit ``keyCertSign`` of the nine bits of a KeyUsage (RFC 5280, section 4.2.1.3)."""
 
 @final
 @attrs.frozen
@@ -80,31 +72,31 @@ def issue(host: str, now: float) -> IssuedCertificate:
     authority_id = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
     begins = datetime.fromtimestamp(now, UTC) - SKEW
 
-    def sign(subject: x509.Name, public_key: ec.EllipticCurvePublicKey, *, is_ca: bool) -> x509.CertificateBuilder:
-        usage = x509.KeyUsage(digital_signature=not is_ca, key_cert_sign=is_ca, crl_sign=is_ca, **_NOT_CA_USAGE)
+    def unsigned(subject: x509.Name, public_key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
         return (
             x509.CertificateBuilder(subject_name=subject, issuer_name=authority_name, public_key=public_key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(begins)
             .not_valid_after(begins + SKEW + LIFETIME)
-            .add_extension(x509.BasicConstraints(ca=is_ca, path_length=0 if is_ca else None), critical=True)
-            .add_extension(usage, critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
         )
 
-    authority = sign(authority_name, authority_key.public_key(), is_ca=True).sign(authority_key, hashes.SHA256())
+    authority = (
+        unsigned(authority_name, authority_key.public_key())
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.KeyUsage(*(bit == CERT_SIGN for bit in range(9))), critical=True)
+        .add_extension(authority_id, critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
     certificate = (
-        sign(_name("webhooks"), key.public_key(), is_ca=False)
+        unsigned(_name("webhooks"), key.public_key())
         .add_extension(x509.SubjectAlternativeName([_general_name(host)]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(authority_id), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
     pem = serialization.Encoding.PEM
-    key_form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    return IssuedCertificate(
-        certificate.public_bytes(pem), Secret(key.private_bytes(pem, *key_form)), authority.public_bytes(pem)
-    )
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return IssuedCertificate(certificate.public_bytes(pem), Secret(private), authority.public_bytes(pem))
 
 
 def check(certificate: bytes, key: Secret[bytes], authorities: bytes, host: str) -> Validity:

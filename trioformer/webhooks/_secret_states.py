@@ -29,6 +29,7 @@ STATE: Final = "webhooks.trioformer/rotation"
 
 CERTIFICATE, KEY, AUTHORITIES = "tls.crt", "tls.key", "ca.crt"
 NEXT_CERTIFICATE, NEXT_KEY, NEXT_AUTHORITY = "next-tls.crt", "next-tls.key", "next-ca.crt"
+_CURRENT: Final = (CERTIFICATE, KEY, AUTHORITIES)
 
 
 class RotationState(enum.Enum):
@@ -45,7 +46,7 @@ class Step:
     """What the Secret contains in a state, and what follows."""
 
     keys: tuple[str, ...]
-    """The keys of the Secret in addition to ``tls.crt``, ``tls.key`` and ``ca.crt``."""
+    """The keys of the Secret."""
     served: str
     """The certificate that replicas serve."""
     trusted: str
@@ -54,11 +55,13 @@ class Step:
 
 
 ROTATION: Final[Mapping[RotationState, Step]] = {
-    RotationState.STABLE: Step((), "the only certificate", "its CA", RotationState.PUBLISHING),
+    RotationState.STABLE: Step(_CURRENT, "the only certificate", "its CA", RotationState.PUBLISHING),
     RotationState.PUBLISHING: Step(
-        (NEXT_CERTIFICATE, NEXT_KEY, NEXT_AUTHORITY), "the old certificate", "both", RotationState.SWITCHING
+        (*_CURRENT, NEXT_CERTIFICATE, NEXT_KEY, NEXT_AUTHORITY), "the old certificate", "both", RotationState.SWITCHING
     ),
-    RotationState.SWITCHING: Step((NEXT_AUTHORITY,), "the old or the new certificate", "both", RotationState.STABLE),
+    RotationState.SWITCHING: Step(
+        (*_CURRENT, NEXT_AUTHORITY), "the old or the new certificate", "both", RotationState.STABLE
+    ),
 }
 """The rotation."""
 
@@ -79,11 +82,10 @@ class Contents:
         Raises:
             ValueError: Somebody has edited the Secret.  The message does not contain its data.
         """
-        name = secret.metadata.annotations.get(STATE, "")
-        state = RotationState.__members__.get(name.upper())
+        state = RotationState.__members__.get(secret.metadata.annotations.get(STATE, "").upper())
         if state is None:
             raise ValueError(f"the annotation {STATE} is not the name of a state")
-        wanted = (CERTIFICATE, KEY, AUTHORITIES, *ROTATION[state].keys)
+        wanted = ROTATION[state].keys
         if missing := [key for key in wanted if not secret.data.get(key)]:
             raise ValueError(f"it has no {', '.join(missing)}")
         data = {key: secret.data[key] for key in wanted}
@@ -117,8 +119,7 @@ def first(issued: IssuedCertificate) -> Written:
 def begin(current: Contents, issued: IssuedCertificate) -> Written:
     """Return the contents that begin a rotation, from any state."""
     return RotationState.PUBLISHING, {
-        CERTIFICATE: current.data[CERTIFICATE],
-        KEY: current.data[KEY],
+        **current.data,
         AUTHORITIES: current.authorities + issued.authority,
         NEXT_CERTIFICATE: issued.certificate,
         NEXT_KEY: issued.key.reveal(),
@@ -128,16 +129,12 @@ def begin(current: Contents, issued: IssuedCertificate) -> Written:
 
 def proceed(current: Contents) -> Written:
     """Return the contents of the next state, when a rotation has begun."""
-    data = current.data
-    following = ROTATION[current.state].next
+    data, following = {**current.data}, ROTATION[current.state].next
     if following is RotationState.SWITCHING:
-        return following, {
-            CERTIFICATE: data[NEXT_CERTIFICATE],
-            KEY: data[NEXT_KEY],
-            AUTHORITIES: data[AUTHORITIES],
-            NEXT_AUTHORITY: data[NEXT_AUTHORITY],
-        }
-    return following, {CERTIFICATE: data[CERTIFICATE], KEY: data[KEY], AUTHORITIES: data[NEXT_AUTHORITY]}
+        data |= {CERTIFICATE: data[NEXT_CERTIFICATE], KEY: data[NEXT_KEY]}
+    else:
+        data[AUTHORITIES] = data[NEXT_AUTHORITY]
+    return following, {key: data[key] for key in ROTATION[following].keys}
 
 
 def secret_with(stored: Secret | None, written: Written, *, name: str, namespace: str) -> Secret:
