@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ssl
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -224,3 +226,17 @@ async def test_a_client_that_disconnects_cancels_its_function(nursery: trio.Nurs
     with trio.fail_after(5):
         await has_ended.wait()
     nursery.cancel_scope.cancel()
+
+
+def test_only_a_server_with_a_service_needs_cryptography() -> None:
+    code = """
+import sys
+sys.modules["cryptography"] = None
+from trioformer.webhooks import Webhooks, WebhookServer
+WebhookServer(Webhooks(), certificate="tls.crt", key="tls.key")
+try:
+    WebhookServer(Webhooks(), service="hooks", namespace="default")
+except ModuleNotFoundError as exc:
+    print(exc.name)
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "cryptography\n"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urlsplit
 
 import attrs
@@ -17,11 +18,11 @@ from ..client import Client
 from ..models import KubernetesObject, from_dict, resource_of, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition
 from ._install import Installer, release_key
-from ._replica import ReplicaCertificate
 from ._webhooks import Webhooks, body_limit
 
 if TYPE_CHECKING:
     from ..cache import SharedInformerFactory
+    from ._replica import ReplicaCertificate
     from ._rotation import Rotation
 
 CONNECTIONS: Final = 1_000
@@ -80,7 +81,7 @@ class WebhookServer:
         if {has_files, has_service} != {0, 2}:
             raise ValueError("pass either certificate= and key=, or service= and namespace=, to WebhookServer")
         if self.service is not None:
-            pass  # needs an extra, which must not be missed only on the leader
+            import_module("._rotation", __package__)  # needs an extra, which must not be missed only on the leader
 
     def not_ready_reason(self) -> str:
         """Return the reason why webhooks cannot be called, or an empty string if they can; a check for ``/readyz``."""
@@ -113,17 +114,17 @@ class WebhookServer:
         """
         stop = trio.Event() if stop is None else stop
         end = GracefulEnd(stop, delay=self.shutdown_delay, grace=shutdown_grace)
-        if self.certificate is not None and self.key is not None:
-            names = "WebhookServer.certificate", "WebhookServer.key"
-            tls = server_contexts(self.certificate, self.key, names=names)
+        if self.certificate and self.key:
+            tls = server_contexts(self.certificate, self.key, names=("WebhookServer.certificate", "WebhookServer.key"))
             await self._serve(await listen(self.bind), tls, end, task_status)
             return
         listener = await listen(self.bind)
         task_status.started(url_of(listener, "https"))
+        from ._replica import ReplicaCertificate  # noqa: PLC0415  # needs an extra
+
         assert client is not None
-        assert self.service is not None
-        assert self.namespace is not None
-        self._replica = ReplicaCertificate(client, self.service, self.namespace, f"{self.service}-webhook")
+        service, namespace = self._place
+        self._replica = ReplicaCertificate(client, service, namespace, f"{service}-webhook")
         with listener:
             async with trio.open_nursery() as nursery:
                 # The announcement ends after the server, because the leader must wait for this replica until then.
@@ -131,6 +132,13 @@ class WebhookServer:
                 await nursery.start(self._replica.run)
                 await self._serve(listener, self._replica.context, end, trio.TASK_STATUS_IGNORED)
                 nursery.cancel_scope.cancel()
+
+    @property
+    def _place(self) -> tuple[str, str]:
+        """The name and the namespace of the Service."""
+        assert self.service is not None
+        assert self.namespace is not None
+        return self.service, self.namespace
 
     async def _stop_waiting(self, stop: trio.Event, scope: trio.CancelScope) -> None:
         await stop.wait()
@@ -153,32 +161,17 @@ class WebhookServer:
         """Return what only the leader runs if the certificate is not in files."""
         from ._rotation import Rotation  # noqa: PLC0415  # needs an extra
 
-        assert self.service is not None
-        assert self.namespace is not None
-        installer = Installer(
-            client=client,
-            manager=self.service,
-            release=self.release,
-            wanted=self._objects(self.service, self.namespace),
-            name=f"{self.service}.{self.namespace}",
-            check_leader=check_leader,
-        )
-        host = urlsplit(self.url).hostname if self.url else f"{self.service}.{self.namespace}.svc"
-        assert host is not None  # checked with the configurations
-        found = Rotation(client, self.service, self.namespace, f"{self.service}-webhook", host, installer)
-        found.watch(factory)
-        return found
-
-    def _objects(self, service: str, namespace: str) -> list[KubernetesObject]:
-        """Return the configurations, and the part of each CustomResourceDefinition that contains the conversion."""
-        port, url = self.port, self.url
-        found: list[KubernetesObject] = [
-            *self.webhooks.configurations(service=service, namespace=namespace, port=port, url=url)
-        ]
+        service, namespace = self._place
+        where: dict[str, Any] = {"service": service, "namespace": namespace, "port": self.port, "url": self.url}
+        wanted: list[KubernetesObject] = [*self.webhooks.configurations(**where)]
         head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
         for hub in self.webhooks.convert:
-            conversion = self.webhooks.conversion(hub, service=service, namespace=namespace, port=port, url=url)
-            name = f"{resource_of(hub).plural}.{resource_of(hub).group}"
-            members = {**head, "metadata": {"name": name}, "spec": {"conversion": to_dict(conversion)}}
-            found.append(from_dict(CustomResourceDefinition, members))
+            conversion = to_dict(self.webhooks.conversion(hub, **where))
+            members = {**head, "metadata": {"name": str(resource_of(hub))}, "spec": {"conversion": conversion}}
+            wanted.append(from_dict(CustomResourceDefinition, members))
+        name = f"{service}.{namespace}"
+        installer = Installer(client, service, self.release, wanted, name, check_leader)
+        host = (urlsplit(self.url).hostname if self.url else None) or f"{name}.svc"
+        found = Rotation(client, service, namespace, f"{service}-webhook", host, installer)
+        found.watch(factory)
         return found
