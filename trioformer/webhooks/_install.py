@@ -12,14 +12,15 @@ before the rest is applied.
 from __future__ import annotations
 
 import base64
+import copy
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, final
 
 import attrs
 
 from .._text import quoted
-from ..client import Client
+from ..client import Api, Client
 from ..errors import NotFoundError
 from ..models import KubernetesObject, from_dict, resource_of, to_dict
 from ..models.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
@@ -78,39 +79,36 @@ class Installer:
         return all([await self._install(each, ca) for each in self.wanted])
 
     async def _install(self, wanted: KubernetesObject, ca: str) -> bool:
-        stored = await self.client.api(type(wanted)).get_or_none(wanted.name)
+        api: Api[KubernetesObject] = self.client.api(type(wanted))
+        stored = await api.get_or_none(wanted.name)
         if stored is None and isinstance(wanted, CustomResourceDefinition):
             text = f"the CustomResourceDefinition {wanted.name} does not exist; install it with install_crds()"
             raise NotFoundError(text, code=404, reason="NotFound")
         raw, old = to_dict(wanted), {} if stored is None else to_dict(stored)
         present, names = _client_configs(old), [*_client_configs(raw)]
         version = "" if stored is None else stored.resource_version
-        is_newer = stored is not None and self._is_newer(stored)
-        if is_newer:
+        if is_newer := stored is not None and self._is_newer(stored):
             names = [*present]
-        elif stored is not None and (removed := present.keys() - names):
+        elif removed := present.keys() - names:
             kept = [each for each in old["webhooks"] if each["name"] not in removed]
-            version = await self._replace(from_dict(type(wanted), {**old, "webhooks": kept}))
-        cas = {name: {"caBundle": ca} for name in names}
+            self.check_leader()
+            remaining = from_dict(type(wanted), {**old, "webhooks": kept})
+            version = (await api.replace(remaining, field_manager=self.manager)).resource_version
         rules = {**raw, "metadata": {**raw["metadata"], "annotations": {RELEASE: self.release}}}
         if not is_newer and names - present.keys():
-            version = await self._apply(wanted, _with_cas(rules, cas), version, self.manager)
+            version = await self._apply(api, _with_cas(rules, ca), version, self.manager)
         if names:
-            version = await self._apply(wanted, _only_cas(raw, cas), version, f"{self.manager}-ca")
+            version = await self._apply(api, _only_cas(raw, names, ca), version, f"{self.manager}-ca")
         if not is_newer:
-            await self._apply(wanted, rules, version, self.manager)
+            await self._apply(api, rules, version, self.manager)
         return all(present.get(name, {}).get("caBundle") == ca for name in names)
 
-    async def _apply(self, like: KubernetesObject, members: Members, version: str, manager: str) -> str:
+    async def _apply(self, api: Api[KubernetesObject], members: Members, version: str, manager: str) -> str:
         """Apply an object unless it has changed since a version, and return its new version."""
         metadata = {**members["metadata"], **({"resourceVersion": version} if version else {})}
+        obj = from_dict(api.kind, {**members, "metadata": metadata})
         self.check_leader()
-        obj = from_dict(type(like), {**members, "metadata": metadata})
-        return (await self.client.api(type(like)).apply(obj, field_manager=manager, force=True)).resource_version
-
-    async def _replace(self, obj: KubernetesObject) -> str:
-        self.check_leader()
-        return (await self.client.api(type(obj)).replace(obj, field_manager=self.manager)).resource_version
+        return (await api.apply(obj, field_manager=manager, force=True)).resource_version
 
     async def _remove(self, kind: type[KubernetesObject]) -> None:
         """Delete a configuration that this release does not have any more."""
@@ -129,9 +127,7 @@ class Installer:
             is_newer = False
         where = f"{resource_of(type(stored)).kind} {stored.name}"
         if is_newer and where not in self._reported:
-            text = (
-                "%s: release %s has written the rules, so release %s keeps them; to go back, remove the annotation %s"
-            )
+            text = "%s: release %s has written the rules, and %s keeps them; to go back, remove the annotation %s"
             logger.warning(text, where, written, self.release, RELEASE)
             self._reported.add(where)
         return is_newer
@@ -145,21 +141,17 @@ def _client_configs(members: Members) -> dict[str, Members]:
     return {"": conversion["webhook"].get("clientConfig", {})} if "webhook" in conversion else {}
 
 
-def _with_cas(members: Members, cas: Mapping[str, Members]) -> Members:
+def _with_cas(members: Members, ca: str) -> Members:
     """Return an object with the CA of each webhook."""
-    if "webhooks" in members:
-        webhooks = [
-            {**each, "clientConfig": {**each["clientConfig"], **cas[each["name"]]}} for each in members["webhooks"]
-        ]
-        return {**members, "webhooks": webhooks}
-    conversion = members["spec"]["conversion"]
-    webhook = {**conversion["webhook"], "clientConfig": {**conversion["webhook"]["clientConfig"], **cas[""]}}
-    return {**members, "spec": {"conversion": {**conversion, "webhook": webhook}}}
+    found = copy.deepcopy(members)
+    for config in _client_configs(found).values():
+        config["caBundle"] = ca
+    return found
 
 
-def _only_cas(members: Members, cas: Mapping[str, Members]) -> Members:
+def _only_cas(members: Members, names: Sequence[str], ca: str) -> Members:
     """Return an object that contains nothing but the CA of each webhook."""
-    head = {name: members[name] for name in ("apiVersion", "kind", "metadata")}
+    head, config = {name: members[name] for name in ("apiVersion", "kind", "metadata")}, {"caBundle": ca}
     if "webhooks" in members:
-        return {**head, "webhooks": [{"name": name, "clientConfig": each} for name, each in cas.items()]}
-    return {**head, "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": cas[""]}}}}
+        return {**head, "webhooks": [{"name": name, "clientConfig": config} for name in names]}
+    return {**head, "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": config}}}}
