@@ -97,7 +97,6 @@ class Announcer:
 class LiveReplica:
     """The announcement of a replica that may be alive."""
 
-    name: str
     fingerprint: str
     expires_at: float
     """When the replica counts as dead unless it renews its Lease, on trio's clock."""
@@ -127,7 +126,7 @@ class Announcements:
             seen[lease.name] = lease.resource_version, seen_at if version == lease.resource_version else now
             expires_at = seen[lease.name][1] + (lease.spec.lease_duration_seconds or DURATION)
             if now < expires_at:
-                found.append(LiveReplica(lease.name, lease.metadata.annotations.get(FINGERPRINT, ""), expires_at))
+                found.append(LiveReplica(lease.metadata.annotations.get(FINGERPRINT, ""), expires_at))
                 continue
             with suppress(NotFoundError):
                 await self._leases.delete(lease.name, resource_version=lease.resource_version)

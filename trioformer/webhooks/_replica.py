@@ -40,7 +40,6 @@ class ReplicaCertificate:
     _fingerprint: str = attrs.field(default="", init=False)
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)
     _announcer: Announcer = attrs.field(init=False)
-    _has_started: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._announcer = Announcer(self.client, self.service, self.namespace)
@@ -52,9 +51,8 @@ class ReplicaCertificate:
 
     def not_ready_reason(self) -> str:
         """Return the reason why this replica must not be called, or an empty string."""
-        where = f"secret {self.namespace}/{self.secret_name}"
         if self._context is None:
-            return f"{where} does not contain a certificate yet; the leader makes it"
+            return f"secret {self.namespace}/{self.secret_name} has no certificate yet; the leader makes it"
         # Otherwise the leader may drop the CA of the certificate that this replica serves.
         return "" if self._announcer.is_live else "the certificate of this replica is not announced by a lease"
 
@@ -88,27 +86,26 @@ class ReplicaCertificate:
         try:
             self._context = pem_context(_secret.Secret(certificate), key)
         except CertificateRefusedError as exc:
-            which = KEY if exc.is_key else CERTIFICATE
             text = "secret %s/%s: %s %s; keeping the previous certificate"
-            logger.warning(text, self.namespace, secret.name, which, exc)
+            logger.warning(text, self.namespace, secret.name, KEY if exc.is_key else CERTIFICATE, exc)
             return
         self._fingerprint = found
         self._changed.set()
 
     async def _announce(self, *, task_status: trio.TaskStatus[None]) -> None:
         """Announce the certificate when it has changed, and renew the Lease."""
-        secrets = self.client.api(Secret, namespace=self.namespace)
+        has_started = False
         while True:
             self._changed = trio.Event()
             was_live = self._announcer.is_live
             is_announced = await self._announcer.announce(self._fingerprint)
             if is_announced and not was_live:
                 # The leader may have changed the Secret since this replica has read it; see _announcements.py.
-                secret = await secrets.get_or_none(self.secret_name)
+                secret = await self.client.api(Secret, namespace=self.namespace).get_or_none(self.secret_name)
                 if secret is not None:
                     self._take(secret)
-            if is_announced and not self._has_started:
-                self._has_started = True
+            if is_announced and not has_started:
+                has_started = True
                 task_status.started()
             with trio.move_on_after(RENEW_PERIOD if is_announced else RETRY_PERIOD):
                 await self._changed.wait()

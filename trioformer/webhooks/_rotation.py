@@ -8,7 +8,7 @@ Each write of the Secret requires the version that was read, so two leaders cann
 from __future__ import annotations
 
 import logging
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import attrs
 import trio
@@ -39,6 +39,7 @@ CLOCK_PERIOD: Final = 3600.0
 class Rotation:
     """Makes and rotates the certificate, and installs the webhooks; a controller of the manager."""
 
+    name: ClassVar[str] = "webhooks"
     client: Client
     service: str
     namespace: str
@@ -56,11 +57,6 @@ class Rotation:
     def __attrs_post_init__(self) -> None:
         self._controller = Controller(self.name, self._reconcile, reads_own_writes=False)
         self._announcements = Announcements(self.client.api(Lease, namespace=self.namespace), self.service)
-
-    @property
-    def name(self) -> str:
-        """The name of the controller."""
-        return "webhooks"
 
     def watch(self, factory: SharedInformerFactory) -> None:
         """Watch what the rotation depends on with the informers of a factory, which the caller runs."""
@@ -98,11 +94,12 @@ class Rotation:
         stored = await self.client.api(Secret, namespace=self.namespace).get_or_none(self.secret_name)
         current = self._read(stored)
         if current is None:
-            last, issued = self._last, _issue.issue(self.host, wall_time())
-            return await self._write(stored, first(issued) if last is None else begin(last, issued))
+            issued = _issue.issue(self.host, wall_time())
+            return await self._write(stored, begin(self._last, issued) if self._last else first(issued))
         self._last = current
         replicas = await self._announcements.live()
-        if current.state is not RotationState.SWITCHING and not _is_served(current, replicas):
+        is_served = any(each.fingerprint == current.fingerprint for each in replicas)
+        if current.state is not RotationState.SWITCHING and not is_served:
             return None  # a webhook that no replica serves would lock everybody out; an announcement calls this again
         was_complete = await self.installer.install(current.authorities)
         now = trio.current_time()
@@ -154,7 +151,3 @@ class Rotation:
         await (api.create(secret) if stored is None else api.replace(secret))
         logger.info("secret %s/%s: %s", self.namespace, self.secret_name, written[0].name.lower())
         return RequeueAfter(0)
-
-
-def _is_served(current: Contents, replicas: list[LiveReplica]) -> bool:
-    return any(each.fingerprint == current.fingerprint for each in replicas)
