@@ -35,6 +35,7 @@ SKEW: Final = timedelta(days=1)
 CERT_SIGN: Final = 5
 """The bit ``keyCertSign`` of the nine bits of a KeyUsage (RFC 5280, section 4.2.1.3)."""
 
+
 @final
 @attrs.frozen
 class IssuedCertificate:

@@ -16,17 +16,7 @@ import attrs
 from .._text import one_line
 from ..errors import DecodeError
 from ..models import FrozenMap, KubernetesObject, ResourceInfo, from_json, resource_of, unstructured_kind
-from ..models._internal import (
-    FAULTS,
-    Raw,
-    builtin_kind,
-    decode,
-    dumps,
-    encode_for_server,
-    level_decoder,
-    list_items,
-    loads,
-)
+from ..models._internal import FAULTS, Raw, builtin_kind, dumps, encode_for_server, level_decoder, list_items, loads
 from ..models.authentication_v1 import UserInfo
 from ._admission import AdmissionRequest, Denied
 from ._declarations import Converters, Kind
@@ -36,21 +26,8 @@ ADMISSION: Final = ("admission.k8s.io/v1", "AdmissionReview")
 CONVERSION: Final = ("apiextensions.k8s.io/v1", "ConversionReview")
 
 _REVIEW: Final = level_decoder(("apiVersion", "kind", "request"))
-_ADMISSION: Final = level_decoder(
-    (
-        "uid",
-        "kind",
-        "operation",
-        "object",
-        "oldObject",
-        "name",
-        "namespace",
-        "subResource",
-        "userInfo",
-        "dryRun",
-        "options",
-    )
-)
+_MEMBERS: Final = "uid kind operation object oldObject name namespace subResource userInfo dryRun options"
+_ADMISSION: Final = level_decoder(tuple(_MEMBERS.split()))
 _CONVERSION: Final = level_decoder(("uid", "desiredAPIVersion", "objects"))
 _GVK: Final = level_decoder(("group", "version", "kind"))
 _API_VERSION: Final = level_decoder(("apiVersion",))
@@ -65,7 +42,6 @@ class ReviewError(Exception):
 class Admission:
     """A call of an admission webhook."""
 
-    uid: str
     request: AdmissionRequest[KubernetesObject]
     raw: Raw
     """The JSON of the object, or an empty ``Raw`` if the operation has no object."""
@@ -75,11 +51,7 @@ class Admission:
 
 
 def read_admission(kind: Kind, body: bytes) -> Admission:
-    """Read an AdmissionReview.
-
-    Args:
-        kind: The class of the declared kind.
-        body: The body of the HTTP request.
+    """Read an AdmissionReview for a declared kind.
 
     Raises:
         ReviewError: The body is not a complete ``admission.k8s.io/v1 AdmissionReview``, or its object is not an object.
@@ -106,7 +78,7 @@ def read_admission(kind: Kind, body: bytes) -> Admission:
         )
     except FAULTS as error:
         raise _review_error(error, *ADMISSION) from error
-    return Admission(request.uid, request, Raw(b"") if _is_absent(new) else new)
+    return Admission(request, Raw(b"") if _is_absent(new) else new)
 
 
 def _class_of(kind: Kind, raw: Raw) -> Kind:
@@ -123,24 +95,18 @@ def _class_of(kind: Kind, raw: Raw) -> Kind:
 
 
 def allowed(admission: Admission, warnings: Iterable[str] = (), changed: object = None) -> bytes:
-    """Return the AdmissionReview that allows a request.
-
-    Args:
-        admission: The call.
-        warnings: The warnings for the user.
-        changed: The object that replaces the object of the request.
+    """Return the AdmissionReview that allows a request, and may replace its object by a changed one.
 
     Raises:
         DecodeError: The changed object cannot be encoded.
         TypeError: The operation has no object that could be changed, or the changed object has another class.
     """
-    response: dict[str, object] = {"uid": admission.uid, "allowed": True}
+    response: dict[str, object] = {"uid": admission.request.uid, "allowed": True}
     if changed is not None:
         kind = type(admission.request.object)
         if _is_absent(admission.raw) or not isinstance(changed, kind):
-            raise TypeError(
-                f"the function must return a changed {kind.__name__} or None, not a {type(changed).__name__}"
-            )
+            given = type(changed).__name__
+            raise TypeError(f"the function must return a changed {kind.__name__} or None, not a {given}")
         if patch := [*json_patch(admission.raw, encode_for_server(changed))]:
             response |= {"patchType": "JSONPatch", "patch": dumps(patch)}
     return _admission_review(response, warnings)
@@ -151,20 +117,17 @@ def denied(admission: Admission, refusal: Denied) -> bytes:
     status: dict[str, object] = {"status": "Failure", "message": refusal.message, "code": refusal.code}
     if refusal.reason:
         status["reason"] = refusal.reason
-    if refusal.causes:
-        causes = refusal.causes.items()
-        status["details"] = {
-            "causes": [{"reason": "FieldValueInvalid", "message": text, "field": field} for field, text in causes]
-        }
-    return _admission_review({"uid": admission.uid, "allowed": False, "status": status}, refusal.warnings)
+    causes = [{"reason": "FieldValueInvalid", "message": text, "field": key} for key, text in refusal.causes.items()]
+    if causes:
+        status["details"] = {"causes": causes}
+    return _admission_review({"uid": admission.request.uid, "allowed": False, "status": status}, refusal.warnings)
 
 
 def _admission_review(response: dict[str, object], warnings: Iterable[str]) -> bytes:
     # kube-apiserver drops a warning with a line end, because a warning is an HTTP header.
     if listed := [one_line(each) for each in warnings]:
         response["warnings"] = listed
-    api_version, kind = ADMISSION
-    return dumps({"apiVersion": api_version, "kind": kind, "response": response})
+    return _review(ADMISSION, response)
 
 
 # --- conversion -------------------------------------------------------------------------------------------------------
@@ -225,20 +188,11 @@ def convert(hub: Kind, converters: Converters, raw: Raw, desired: str) -> bytes 
     return encode_for_server(obj if obj.api_version == desired else obj.evolve(api_version=desired))
 
 
-def converted(conversion: Conversion, objects: Iterable[bytes | Raw]) -> bytes:
-    """Return the ConversionReview with converted objects."""
-    return _conversion_review(conversion, {"status": "Success"}, [Raw(bytes(each)) for each in objects])
-
-
-def not_converted(conversion: Conversion, problem: str) -> bytes:
-    """Return the ConversionReview that reports a failure.  kube-apiserver shows the problem to the user."""
-    return _conversion_review(conversion, {"status": "Failed", "message": problem}, [])
-
-
-def _conversion_review(conversion: Conversion, result: dict[str, str], objects: list[Raw]) -> bytes:
-    api_version, kind = CONVERSION
-    response = {"uid": conversion.uid, "result": result, "convertedObjects": objects}
-    return dumps({"apiVersion": api_version, "kind": kind, "response": response})
+def converted(conversion: Conversion, objects: Iterable[bytes | Raw] = (), *, problem: str = "") -> bytes:
+    """Return the ConversionReview with converted objects, or with a problem that kube-apiserver shows to the user."""
+    result = {"status": "Failed", "message": problem} if problem else {"status": "Success"}
+    raw = [Raw(bytes(each)) for each in objects]
+    return _review(CONVERSION, {"uid": conversion.uid, "result": result, "convertedObjects": raw})
 
 
 # --- both -------------------------------------------------------------------------------------------------------------
@@ -253,6 +207,10 @@ def _request_in(body: bytes, api_version: str, kind: str) -> Raw:
     return request
 
 
+def _review(names: tuple[str, str], response: dict[str, object]) -> bytes:
+    return dumps({"apiVersion": names[0], "kind": names[1], "response": response})
+
+
 def _review_error(error: Exception, api_version: str, kind: str) -> ReviewError:
     # The texts of DecodeErrors name paths and positions, and no values.
     problem = str(error) if isinstance(error, DecodeError) else "it is cut off, or a field has another type"
@@ -264,7 +222,7 @@ def _is_absent(raw: Raw) -> bool:
 
 
 def _text(raw: Raw, name: str, *, is_required: bool = False) -> str:
-    value = "" if _is_absent(raw) else decode(raw)
+    value = "" if _is_absent(raw) else loads(raw)
     if not isinstance(value, str) or (is_required and not value):
         raise DecodeError(f"{name} must be a string")
     return value

@@ -132,18 +132,11 @@ class Webhooks:
     ) -> CustomResourceConversion:
         """Return the argument ``conversion`` of :func:`~trioformer.crds.crd_of` for a kind in ``convert``.
 
-        Args:
-            hub: The class of the hub.
-            service: The name of the Service of the webhooks; see :meth:`configurations` for this and the other
-                arguments.
-            namespace: The namespace of the Service.
-            port: The port of the Service.
-            url: The base URL that kube-apiserver uses instead of the Service.
-            ca: The certificates that kube-apiserver trusts.
+        The other arguments are those of :meth:`configurations`.
 
         Raises:
             KeyError: ``convert`` does not contain the class.
-            ValueError: ``url`` or ``ca`` is not valid; see :meth:`configurations`.
+            ValueError: ``url`` or ``ca`` is not valid.
         """
         if hub not in self.convert:
             raise KeyError(f"{hub.__name__} is not a hub in convert=")
@@ -157,11 +150,8 @@ class Webhooks:
         if scope["type"] != "http":
             raise ValueError(f"webhooks are served only over HTTP, not for the ASGI scope {scope['type']!r}")
         response = await self._respond(scope, receive)
-        headers = [
-            (b"content-type", response.content_type),
-            (b"content-length", str(len(response.body)).encode()),
-            *response.headers,
-        ]
+        length = b"content-length", str(len(response.body)).encode()
+        headers = [(b"content-type", response.content_type), length, *response.headers]
         await send({"type": "http.response.start", "status": response.code, "headers": headers})
         await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
@@ -197,9 +187,8 @@ class Webhooks:
                 responses.append(_json(_allowed(route, admission, await _call(route, admission))))
             except Exception as error:  # noqa: BLE001  # the documented boundary to the program's functions
                 refusal = _refusal_in(error)
-                responses.append(
-                    self._failed(route.path, error) if refusal is None else _json(_reviews.denied(admission, refusal))
-                )
+                denied = refusal and _json(_reviews.denied(admission, refusal))
+                responses.append(denied or self._failed(route.path, error))
             nursery.cancel_scope.cancel()
         if responses:
             return responses[0]
@@ -216,7 +205,8 @@ class Webhooks:
             try:
                 objects.append(_reviews.convert(hub, self.convert[hub], raw, conversion.desired))
             except Exception as error:  # noqa: BLE001  # as above
-                return _json(_reviews.not_converted(conversion, self._failed(path, error).body.decode().strip()))
+                problem = self._failed(path, error).body.decode().strip()
+                return _json(_reviews.converted(conversion, problem=problem))
             if slices.is_over():
                 await slices.checkpoint()
         return _json(_reviews.converted(conversion, objects))
