@@ -195,7 +195,11 @@ async def test_a_webhook_reviews_the_connection_to_a_pod(api_server: APIServer, 
     reviews: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        review = json.loads((await receive())["body"])
+        body, more_body = b"", True
+        while more_body:
+            message = await receive()
+            body, more_body = body + message["body"], message["more_body"]
+        review = json.loads(body)
         reviews.append(review["request"])
         response = {"uid": review["request"]["uid"], "allowed": False, "status": {"message": "no shells", "code": 403}}
         await send({"type": "http.response.start", "status": 200, "headers": []})

@@ -9,7 +9,7 @@ import base64
 import json
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar, final
 
@@ -75,74 +75,49 @@ class WebhookClient:
         uid, service = self._registry.new_uid(), call.client.get("service")
         version, kind = call.review
         body = dumps({"kind": kind, "apiVersion": version, "request": {"uid": uid, **call.request}})
-        url, key = call.client.get("url"), ("", "")
+        url = call.client.get("url")
         if service is not None:
-            key = service["namespace"], service["name"]
-            url = f"https://{key[1]}.{key[0]}.svc:{service.get('port', 443)}{service.get('path') or ''}"
+            host = f"{service['name']}.{service['namespace']}.svc"
+            url = f"https://{host}:{service.get('port', 443)}{service.get('path') or ''}"
         url = f"{url}?timeout={call.timeout}s"
         problem: str | JSONObject = f'Post "{url}": context deadline exceeded'
         async with limit:
             with trio.move_on_after(call.timeout):
                 try:
-                    problem = _review_in(await self._post(call.client, key, url, body), call.review)
+                    problem = _review_in(await self._post(call.client, url, body), call.review)
                 except (httpx.TransportError, httpx.InvalidURL) as exc:
                     problem = f'Post "{url}": {_problem_of(exc, url)}'
         found[index] = uid, problem
 
-    async def _post(self, config: Mapping[str, Any], service: tuple[str, str], url: str, body: bytes) -> httpx.Response:
-        if (app := self.apps.get(service)) is not None:
-            return await _post_in_memory(app, httpx.URL(url), body)
-        if any(service):
-            is_known = self._registry.storage.get("services", "/".join(service)) is not None
-            name = f'service "{service[1]}"'
-            raise httpx.ConnectError(f"no endpoints available for {name}" if is_known else f"{name} not found")
-        bundle = base64.b64decode(config.get("caBundle") or "").decode("ascii", "replace")
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        if not bundle.strip():
-            context.load_default_certs()
-        else:
-            with suppress(ssl.SSLError):  # a bundle that cannot be read trusts nothing
-                context.load_verify_locations(cadata=bundle)
-        async with httpx.AsyncClient(verify=context, timeout=None, trust_env=False) as client:
-            return await client.post(url, content=body, headers=_HEADERS)
+    async def _post(self, config: Mapping[str, Any], url: str, body: bytes) -> httpx.Response:
+        if (service := config.get("service")) is None:
+            async with httpx.AsyncClient(verify=_trusting(config), timeout=None, trust_env=False) as client:
+                return await client.post(url, content=body, headers=_HEADERS)
+        name, namespace = service["name"], service["namespace"]
+        if (app := self.apps.get((namespace, name))) is None:
+            is_known = self._registry.storage.get("services", f"{namespace}/{name}") is not None
+            known = f'service "{name}"'
+            raise httpx.ConnectError(f"no endpoints available for {known}" if is_known else f"{known} not found")
+        try:
+            with as_operator():  # the function is the operator's code
+                async with httpx.AsyncClient(transport=httpx.ASGITransport(app), timeout=None) as client:
+                    return await client.post(url, content=body, headers=_HEADERS)
+        except Exception:  # as servers do
+            text = "error in a webhook that the embedded API server called in memory: %s"
+            logger.exception(text, httpx.URL(url).path)
+            return httpx.Response(500)
 
 
-async def _post_in_memory(app: Application, url: httpx.URL, body: bytes) -> httpx.Response:
-    """Send a request to an ASGI application, whose exceptions are logged and answered with 500, as servers do."""
-    head: MutableMapping[str, Any] = {"status": 500, "headers": []}
-    bodies, chunks = [body], list[bytes]()
-
-    async def receive() -> MutableMapping[str, Any]:
-        if not bodies:
-            await trio.sleep_forever()  # the request is never disconnected, but cancelled
-        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            head.update(message)
-        chunks.append(message.get("body", b""))
-
-    headers = {"host": url.netloc.decode(), "content-length": str(len(body)), **_HEADERS}
-    scope: MutableMapping[str, Any] = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "https",
-        "path": url.path,
-        "raw_path": url.raw_path.partition(b"?")[0],
-        "query_string": url.query,
-        "root_path": "",
-        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        "client": None,
-        "server": (url.host, url.port or 443),
-    }
-    try:
-        with as_operator():  # the function is the operator's code
-            await app(scope, receive, send)
-    except Exception:
-        logger.exception("error in a webhook that the embedded API server called in memory: %s", url.path)
-    return httpx.Response(head["status"], headers=head["headers"], content=b"".join(chunks))
+def _trusting(config: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return a TLS context that trusts the CAs of a ``clientConfig``, or those of the system if it has none."""
+    bundle = base64.b64decode(config.get("caBundle") or "").decode("ascii", "replace")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if not bundle.strip():
+        context.load_default_certs()
+    else:
+        with suppress(ssl.SSLError):  # a bundle that cannot be read trusts nothing
+            context.load_verify_locations(cadata=bundle)
+    return context
 
 
 def _problem_of(error: BaseException, url: str) -> str:
