@@ -36,25 +36,23 @@ _MUTATING: Final = f"mutatingwebhookconfigurations.{_GROUP}"
 _VALIDATING: Final = f"validatingwebhookconfigurations.{_GROUP}"
 _TYPES: Final = {"uid": str, "allowed": bool, "status": dict, "patch": str, "patchType": str, "warnings": list}
 """The types of the fields of a response."""
-_KINDS: Final = {
-    "scale": SCALE.info,
-    **{
-        subresource: ResourceInfo(group=group, version="v1", kind=kind, plural=f"{kind.lower()}s", namespaced=True)
-        for subresource, group, kind in (
-            ("attach", "", "PodAttachOptions"),
-            ("binding", "", "Binding"),
-            ("eviction", "policy", "Eviction"),
-            ("exec", "", "PodExecOptions"),
-            ("portforward", "", "PodPortForwardOptions"),
-            ("token", "authentication.k8s.io", "TokenRequest"),
-        )
-    },
+_OWN_KINDS: Final = (
+    ("attach", "", "PodAttachOptions"),
+    ("binding", "", "Binding"),
+    ("eviction", "policy", "Eviction"),
+    ("exec", "", "PodExecOptions"),
+    ("portforward", "", "PodPortForwardOptions"),
+    ("token", "authentication.k8s.io", "TokenRequest"),
+)
+_KINDS: Final = {"scale": SCALE.info} | {
+    subresource: ResourceInfo(group=group, version="v1", kind=kind, plural=f"{kind.lower()}s", namespaced=True)
+    for subresource, group, kind in _OWN_KINDS
 }
 """The kinds of the objects in the requests for subresources that have their own kind."""
 
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class _Review:
     """What a request does, as webhooks see it."""
 
@@ -108,50 +106,20 @@ class Admission:
     def delete(self, served: ServedKind, stored: Stored, options: JSONObject) -> JSONObject:
         """Call the webhooks for a delete, and return the object in the version of the kind."""
         old = served.from_stored(view_of(served, stored, self.answers).decoded())
-        review = self._review("DELETE", served, None, old, options)
-        self._mutate(review)
-        self._validate(review)
+        self.mutate("DELETE", served, None, old, options)
+        self.validate("DELETE", served, None, old, options)
         return old
 
     def mutate(
-        self, operation: Operation, served: ServedKind, obj: JSONObject, old: JSONObject | None = None
-    ) -> JSONObject:
-        """Call the mutating webhooks one after the other, and return the changed object."""
-        return self._mutate(self._review(operation, served, obj, old)) or {}
-
-    def validate(
-        self, operation: Operation, served: ServedKind, obj: JSONObject, old: JSONObject | None = None
-    ) -> None:
-        """Call all validating webhooks at the same time.  The first one that denies the request decides."""
-        self._validate(self._review(operation, served, obj, old))
-
-    def _review(
         self,
         operation: Operation,
         served: ServedKind,
         obj: JSONObject | None,
-        old: JSONObject | None,
+        old: JSONObject | None = None,
         options: JSONObject | None = None,
-    ) -> _Review:
-        info = _KINDS.get(self._subresource, served.info)
-        named = {"kind": info.kind, "apiVersion": info.api_version}
-        name = self._name or str(value_at(obj, "metadata", "name") or "")
-        if options is None:
-            options = {key: self._query[key] for key in ("fieldManager", "fieldValidation") if self._query.get(key)}
-            options |= {"dryRun": [self._query["dryRun"]]} if self._query.get("dryRun") else {}
-        kind = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
-        return _Review(
-            operation=operation,
-            served=served,
-            info=info,
-            name=name,
-            namespace=name if served.is_namespace else self._namespace,
-            obj=obj and {**named, **obj},
-            old=old and {**named, **old},
-            options={**kind, **options},
-        )
-
-    def _mutate(self, review: _Review) -> JSONObject | None:
+    ) -> JSONObject:
+        """Call the mutating webhooks one after the other, and return the changed object."""
+        review = self._review(operation, served, obj, old, options)
         hooks = [*self._hooks(_MUTATING, review)]
         called: set[str] = set()
         again: set[str] = set()
@@ -167,9 +135,18 @@ class Admission:
                     called.clear()
                 if hook.get("reinvocationPolicy") == "IfNeeded":
                     called.add(uid)
-        return review.obj
+        return review.obj or {}
 
-    def _validate(self, review: _Review) -> None:
+    def validate(
+        self,
+        operation: Operation,
+        served: ServedKind,
+        obj: JSONObject | None,
+        old: JSONObject | None = None,
+        options: JSONObject | None = None,
+    ) -> None:
+        """Call all validating webhooks at the same time.  The first one that denies the request decides."""
+        review = self._review(operation, served, obj, old, options)
         needed, errors = [], []
         for uid, hook in self._hooks(_VALIDATING, review):
             target = self._target(hook, review)
@@ -185,6 +162,25 @@ class Admission:
             raise CallsNeededError(needed)
         if errors:
             raise errors[0]
+
+    def _review(
+        self,
+        operation: Operation,
+        served: ServedKind,
+        obj: JSONObject | None,
+        old: JSONObject | None,
+        options: JSONObject | None,
+    ) -> _Review:
+        info = _KINDS.get(self._subresource, served.info)
+        named = {"kind": info.kind, "apiVersion": info.api_version}
+        name = self._name or str(value_at(obj, "metadata", "name") or "")
+        if options is None:
+            options = {key: self._query[key] for key in ("fieldManager", "fieldValidation") if self._query.get(key)}
+            options |= {"dryRun": [self._query["dryRun"]]} if self._query.get("dryRun") else {}
+        options = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1", **options}
+        namespace = name if served.is_namespace else self._namespace
+        new, old = (one and {**named, **one} for one in (obj, old))
+        return _Review(operation, served, info, name, namespace, new, old, options)
 
     def _hooks(self, resource: str, review: _Review) -> Iterator[tuple[str, JSONObject]]:
         """Yield the webhooks of all configurations, ordered by the configuration's name."""
