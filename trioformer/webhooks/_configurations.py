@@ -56,29 +56,21 @@ class Address:
 
     def client_config(self, path: str) -> dict[str, object]:
         """Return the ``clientConfig`` of a webhook."""
-        config: dict[str, object] = {}
-        if self.url is None:
-            config["service"] = {
-                "namespace": self.namespace,
-                "name": self.service,
-                "path": path,
-                "port": self.port,
-            }
-        else:
-            config["url"] = self.url.rstrip("/") + path
-        return config if self.ca is None else {**config, "caBundle": self.ca}
+        service = {"namespace": self.namespace, "name": self.service, "path": path, "port": self.port}
+        config = {"service": service} if self.url is None else {"url": self.url.rstrip("/") + path}
+        return {**config, **({} if self.ca is None else {"caBundle": self.ca})}
 
 
 def configurations(routes: list[Route], address: Address) -> tuple[Configuration, ...]:
     """Return a configuration for the validating webhooks, and one for the mutating webhooks, if there are any."""
     kinds: tuple[type[Configuration], ...] = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)
     found: list[Configuration] = []
+    metadata = {"name": f"{address.service}.{address.namespace}"}
     for cls, verb in zip(kinds, ("validate", "mutate"), strict=True):
         if webhooks := [_webhook(route, address) for route in routes if route.verb == verb]:
-            name = f"{address.service}.{address.namespace}"
             info = resource_of(cls)
-            members = {"apiVersion": info.api_version, "kind": info.kind, "metadata": {"name": name}}
-            found.append(from_dict(cls, {**members, "webhooks": webhooks}))
+            members = {"apiVersion": info.api_version, "kind": info.kind, "metadata": metadata, "webhooks": webhooks}
+            found.append(from_dict(cls, members))
     return tuple(found)
 
 

@@ -114,9 +114,8 @@ def routes_of(verb: Verb, declared: Mapping[Kind, Validate | Webhook] | Mapping[
     """
     routes: dict[str, Route] = {}
     for kind, value in declared.items():
-        info = resource_of(kind)
+        info, webhook = resource_of(kind), value if isinstance(value, Webhook) else Webhook(value)
         path = path_of(verb, info)
-        webhook = value if isinstance(value, Webhook) else Webhook(value)
         if (info.group, info.plural) == _LEASES:
             raise ValueError(f"{verb}: webhooks for leases are not supported, because replicas could not become leader")
         if path in routes:

@@ -18,7 +18,7 @@ from ..client import Client
 from ..models import KubernetesObject, from_dict, resource_of, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition
 from ._install import Installer, release_key
-from ._webhooks import Webhooks, body_limit
+from ._webhooks import MAX_ADMISSION, MAX_CONVERSION, Webhooks
 
 if TYPE_CHECKING:
     from ..cache import SharedInformerFactory
@@ -148,7 +148,8 @@ class WebhookServer:
     async def _serve(
         self, listener: socket.socket, tls: TLSContexts, end: GracefulEnd, task_status: trio.TaskStatus[str]
     ) -> None:
-        limits = ServerLimits(connections=CONNECTIONS, body_size=body_limit(self.webhooks), idle_period=IDLE_PERIOD)
+        size = MAX_CONVERSION if self.webhooks.convert else MAX_ADMISSION
+        limits = ServerLimits(connections=CONNECTIONS, body_size=size, idle_period=IDLE_PERIOD)
         self._is_serving = True
         try:
             await serve_app(self.webhooks, listener, limits=limits, tls=tls, end=end, task_status=task_status)

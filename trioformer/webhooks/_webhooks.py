@@ -194,9 +194,9 @@ class Webhooks:
             return responses[0]
         if trio.current_time() < deadline:
             return _failed("the client has disconnected")
-        text = f"{route.path}: the function was cancelled after {route.period:g} s"
-        logger.error("%s", text)
-        return _failed(text)
+        problem = f"{route.path}: the function was cancelled after {route.period:g} s"
+        logger.error("%s", problem)
+        return _failed(problem)
 
     async def _convert(self, path: str, hub: Kind, body: bytes) -> Response:
         conversion = _reviews.read_conversion(body)
@@ -218,11 +218,6 @@ class Webhooks:
             stack = "".join(traceback.format_tb(error.__traceback__)).rstrip()
             logger.error("%s: %s%s\n%s", path, problem, suppressed_lines(count - 1), stack)
         return _failed(f"{path}: {problem}")
-
-
-def body_limit(webhooks: Webhooks) -> int:
-    """Return the maximum number of bytes in the body of a request."""
-    return MAX_CONVERSION if webhooks.convert else MAX_ADMISSION
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes | None:
