@@ -114,14 +114,14 @@ class WebhookServer:
         """
         stop = trio.Event() if stop is None else stop
         end = GracefulEnd(stop, delay=self.shutdown_delay, grace=shutdown_grace)
-        if self.certificate and self.key:
+        if self.certificate is not None and self.key is not None:
             tls = server_contexts(self.certificate, self.key, names=("WebhookServer.certificate", "WebhookServer.key"))
             await self._serve(await listen(self.bind), tls, end, task_status)
             return
-        listener = await listen(self.bind)
-        task_status.started(url_of(listener, "https"))
         from ._replica import ReplicaCertificate  # noqa: PLC0415  # needs an extra
 
+        listener = await listen(self.bind)
+        task_status.started(url_of(listener, "https"))
         assert client is not None
         service, namespace = self._place
         self._replica = ReplicaCertificate(client, service, namespace, f"{service}-webhook")
