@@ -30,6 +30,7 @@ from ._values import value_at
 from ._webhook_calls import ADMISSION, Answers, CallsNeededError
 
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+Nullable: TypeAlias = JSONObject | None
 
 _GROUP: Final = "admissionregistration.k8s.io"
 _MUTATING: Final = f"mutatingwebhookconfigurations.{_GROUP}"
@@ -63,8 +64,8 @@ class _Review:
     name: str
     namespace: str
     """The namespace of the object, which is its name for a Namespace."""
-    obj: JSONObject | None
-    old: JSONObject | None
+    obj: Nullable
+    old: Nullable
     options: JSONObject
 
 
@@ -95,9 +96,7 @@ class Admission:
         """Return the admission of a write that the server makes for this request.  It calls no admission webhooks."""
         return attrs.evolve(self, is_internal=True)
 
-    def admit(
-        self, operation: Operation, served: ServedKind, obj: JSONObject, old: JSONObject | None = None
-    ) -> JSONObject:
+    def admit(self, operation: Operation, served: ServedKind, obj: JSONObject, old: Nullable = None) -> JSONObject:
         """Call the mutating and the validating webhooks for an object that is not stored itself."""
         obj = self.mutate(operation, served, obj, old)
         self.validate(operation, served, obj, old)
@@ -111,18 +110,12 @@ class Admission:
         return old
 
     def mutate(
-        self,
-        operation: Operation,
-        served: ServedKind,
-        obj: JSONObject | None,
-        old: JSONObject | None = None,
-        options: JSONObject | None = None,
+        self, operation: Operation, served: ServedKind, obj: Nullable, old: Nullable = None, options: Nullable = None
     ) -> JSONObject:
         """Call the mutating webhooks one after the other, and return the changed object."""
         review = self._review(operation, served, obj, old, options)
         hooks = [*self._hooks(_MUTATING, review)]
-        called: set[str] = set()
-        again: set[str] = set()
+        called, again = set[str](), set[str]()
         for turn in ("first", "second"):
             for uid, hook in hooks:
                 target = self._target(hook, review)
@@ -138,12 +131,7 @@ class Admission:
         return review.obj or {}
 
     def validate(
-        self,
-        operation: Operation,
-        served: ServedKind,
-        obj: JSONObject | None,
-        old: JSONObject | None = None,
-        options: JSONObject | None = None,
+        self, operation: Operation, served: ServedKind, obj: Nullable, old: Nullable = None, options: Nullable = None
     ) -> None:
         """Call all validating webhooks at the same time.  The first one that denies the request decides."""
         review = self._review(operation, served, obj, old, options)
@@ -164,12 +152,7 @@ class Admission:
             raise errors[0]
 
     def _review(
-        self,
-        operation: Operation,
-        served: ServedKind,
-        obj: JSONObject | None,
-        old: JSONObject | None,
-        options: JSONObject | None,
+        self, operation: Operation, served: ServedKind, obj: Nullable, old: Nullable, options: Nullable
     ) -> _Review:
         info = _KINDS.get(self._subresource, served.info)
         named = {"kind": info.kind, "apiVersion": info.api_version}
@@ -283,9 +266,8 @@ class Admission:
         }
         timeout = hook.get("timeoutSeconds", 10)
         try:
-            response = _verified(
-                *self.answers.find(where, hook["clientConfig"], timeout, ADMISSION, request), may_patch=may_patch
-            )
+            answer = self.answers.find(where, hook["clientConfig"], timeout, ADMISSION, request)
+            response = _verified(*answer, may_patch=may_patch)
         except _CallError as exc:
             if hook.get("failurePolicy", "Fail") == "Ignore":
                 return {}, obj
