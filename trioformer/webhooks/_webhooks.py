@@ -188,7 +188,7 @@ class Webhooks:
             except Exception as error:  # noqa: BLE001  # the documented boundary to the program's functions
                 refusal = _refusal_in(error)
                 denied = refusal and _json(_reviews.denied(admission, refusal))
-                responses.append(denied or self._failed(route.path, error))
+                responses.append(denied or _failed(self._log(route.path, error)))
             nursery.cancel_scope.cancel()
         if responses:
             return responses[0]
@@ -205,19 +205,18 @@ class Webhooks:
             try:
                 objects.append(_reviews.convert(hub, self.convert[hub], raw, conversion.desired))
             except Exception as error:  # noqa: BLE001  # as above
-                problem = self._failed(path, error).body.decode().strip()
-                return _json(_reviews.converted(conversion, problem=problem))
+                return _json(_reviews.converted(conversion, problem=self._log(path, error)))
             if slices.is_over():
                 await slices.checkpoint()
         return _json(_reviews.converted(conversion, objects))
 
-    def _failed(self, path: str, error: Exception) -> Response:
-        """Log an exception without its text, and return the response, which does not contain the text either."""
-        problem = _describe(error)
-        if count := self._log_limit.count((path, problem)):
+    def _log(self, path: str, error: Exception) -> str:
+        """Log an exception without its text, and return its description, which does not contain the text either."""
+        problem = f"{path}: {_describe(error)}"
+        if count := self._log_limit.count(problem):
             stack = "".join(traceback.format_tb(error.__traceback__)).rstrip()
-            logger.error("%s: %s%s\n%s", path, problem, suppressed_lines(count - 1), stack)
-        return _failed(f"{path}: {problem}")
+            logger.error("%s%s\n%s", problem, suppressed_lines(count - 1), stack)
+        return problem
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes | None:
