@@ -65,17 +65,10 @@ class Announcer:
     async def announce(self, fingerprint: str) -> bool:
         """Write the Lease, and return whether the server has stored it.  A failure is logged."""
         sent_at = trio.current_time()
-        metadata = ObjectMeta(
-            name=self._name,
-            namespace=self._namespace,
-            labels={SERVICE: self._service},
-            annotations={FINGERPRINT: fingerprint},
-        )
-        spec = LeaseSpec(
-            holder_identity=host_name(),
-            lease_duration_seconds=DURATION,
-            renew_time=datetime.fromtimestamp(wall_time(), UTC),
-        )
+        labels, annotations = {SERVICE: self._service}, {FINGERPRINT: fingerprint}
+        metadata = ObjectMeta(name=self._name, namespace=self._namespace, labels=labels, annotations=annotations)
+        renewed = datetime.fromtimestamp(wall_time(), UTC)
+        spec = LeaseSpec(holder_identity=host_name(), lease_duration_seconds=DURATION, renew_time=renewed)
         try:
             await self._client.apply(Lease(metadata=metadata, spec=spec), field_manager=self._service, force=True)
         except REQUEST_ERRORS as exc:

@@ -71,9 +71,7 @@ class Webhook:
     """A mapping of names to CEL expressions, which must all be true."""
     side_effects: Literal["None", "NoneOnDryRun"] = attrs.field(default="None", kw_only=True)
     """Whether the function changes anything besides its object."""
-    timeout_seconds: int = attrs.field(
-        default=10, kw_only=True, validator=(attrs.validators.ge(1), attrs.validators.le(30))
-    )
+    timeout_seconds: int = attrs.field(default=10, kw_only=True, validator=attrs.validators.in_(range(1, 31)))
     """How long kube-apiserver waits for the response, from 1 to 30 seconds."""
     reinvocation_policy: Literal["Never", "IfNeeded"] = attrs.field(default="Never", kw_only=True)
     """Whether a mutating webhook is called again if a later webhook has changed the object."""
@@ -119,11 +117,8 @@ def routes_of(verb: Verb, declared: Mapping[Kind, Validate | Webhook] | Mapping[
         if (info.group, info.plural) == _LEASES:
             raise ValueError(f"{verb}: webhooks for leases are not supported, because replicas could not become leader")
         if path in routes:
-            other = routes[path].kind.__name__
-            raise ValueError(
-                f"{verb}: {other} and {kind.__name__} are versions of the same kind; declare one of them, and "
-                f"kube-apiserver converts the others to it"
-            )
+            both = f"{routes[path].kind.__name__} and {kind.__name__}"
+            raise ValueError(f"{verb}: {both} are versions of the same kind; declare one, and the others are converted")
         if verb == "validate" and webhook.reinvocation_policy != "Never":
             raise ValueError(f"validate: {kind.__name__}: only mutating webhooks have a reinvocation_policy")
         name = webhook.name or f"{verb}.{info.plural}.{info.group or 'core'}"
