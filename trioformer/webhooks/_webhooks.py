@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeAlias, final
+from typing import Final, final
 
 import attrs
 import trio
 
+from .._serving import Message, Receive, Send
 from .._text import suppressed_lines
 from .._util import LogLimit, Slices, first_leaf
 from ..errors import DecodeError
@@ -28,9 +29,6 @@ MAX_ADMISSION: Final = 7 * 1024 * 1024
 """The maximum size of an AdmissionReview: two objects of at most 3 MiB, as in controller-runtime."""
 MAX_CONVERSION: Final = 64 * 1024 * 1024
 """The maximum size of a ConversionReview, which contains all objects of a list."""
-
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
 
 
 @final
@@ -145,7 +143,7 @@ class Webhooks:
 
     # --- the ASGI application -----------------------------------------------------------------------------------------
 
-    async def __call__(self, scope: Message, receive: Receive, send: Callable[[Message], Awaitable[None]]) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Respond to an HTTP request."""
         if scope["type"] != "http":
             raise ValueError(f"webhooks are served only over HTTP, not for the ASGI scope {scope['type']!r}")
