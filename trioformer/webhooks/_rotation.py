@@ -118,12 +118,11 @@ class Rotation:
         if stored is not None:
             try:
                 current = Contents.read(stored, self.host)
-            except ValueError as exc:
-                problem = f"is not valid, because {exc}"
-            else:
                 if wall_time() < current.validity.ends:
                     return current
                 problem, self._last = "has expired", None
+            except ValueError as exc:
+                problem = f"is not valid, because {exc}"
         what = "a certificate is made" if self._last is None else "the last one is restored and replaced"
         level = logging.INFO if stored is None and self._last is None else logging.WARNING
         logger.log(level, "secret %s/%s %s; %s", self.namespace, self.secret_name, problem, what)
