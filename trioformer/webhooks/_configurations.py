@@ -36,11 +36,7 @@ def _is_https(url: str) -> bool:
 @final
 @attrs.frozen(kw_only=True)
 class Address:
-    """Where kube-apiserver reaches the webhooks.
-
-    Raises:
-        ValueError: The URL or the certificate authorities are not valid.
-    """
+    """Where kube-apiserver reaches the webhooks.  The exceptions are those of `Webhooks.configurations`."""
 
     service: str
     namespace: str

@@ -103,13 +103,7 @@ def path_of(verb: str, info: ResourceInfo) -> str:
 
 
 def routes_of(verb: Verb, declared: Mapping[Kind, Validate | Webhook] | Mapping[Kind, Mutate | Webhook]) -> list[Route]:
-    """Return the webhooks of a declaration.
-
-    Raises:
-        ValueError: Two classes are versions of the same kind, the kind is Lease, or a validating webhook has a
-            reinvocation policy.
-        TypeError: A key is not a kind, or a value is not a function.
-    """
+    """Return the webhooks of a declaration.  The exceptions are those of `Webhooks`."""
     routes: dict[str, Route] = {}
     for kind, value in declared.items():
         info, webhook = resource_of(kind), value if isinstance(value, Webhook) else Webhook(value)
@@ -127,12 +121,7 @@ def routes_of(verb: Verb, declared: Mapping[Kind, Validate | Webhook] | Mapping[
 
 
 def check_converters(hub: Kind, converters: Converters) -> None:
-    """Check that all versions of a kind are versions of its hub.
-
-    Raises:
-        ValueError: A class is not another version of the hub.
-        TypeError: A key is not a kind, or a value is not a pair of functions.
-    """
+    """Check that all versions of a kind are versions of its hub.  The exceptions are those of `Webhooks`."""
     info, versions = resource_of(hub), {resource_of(hub).version}
     for kind, pair in converters.items():
         other = resource_of(kind)

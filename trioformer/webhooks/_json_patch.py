@@ -17,10 +17,7 @@ Operation: TypeAlias = dict[str, Any]
 def json_patch(old: bytes | Raw, new: bytes | Raw, path: str = "") -> Iterator[Operation]:
     """Yield the operations that change one JSON value into another.
 
-    Args:
-        old: The old value.
-        new: The new value.
-        path: The JSON pointer of the value.
+    ``path`` is the JSON pointer of the value.
 
     Raises:
         ValueError: A value is not valid JSON.

@@ -97,9 +97,7 @@ def _class_of(kind: Kind, raw: Raw) -> Kind:
 def allowed(admission: Admission, warnings: Iterable[str] = (), changed: object = None) -> bytes:
     """Return the AdmissionReview that allows a request, and may replace its object by a changed one.
 
-    Raises:
-        DecodeError: The changed object cannot be encoded.
-        TypeError: The operation has no object that could be changed, or the changed object has another class.
+    An object that cannot be encoded is a DecodeError.  Another class, or an operation without object, is a TypeError.
     """
     response: dict[str, object] = {"uid": admission.request.uid, "allowed": True}
     if changed is not None:
@@ -162,14 +160,7 @@ def read_conversion(body: bytes) -> Conversion:
 
 
 def convert(hub: Kind, converters: Converters, raw: Raw, desired: str) -> bytes | Raw:
-    """Convert one object to another version, through the hub.
-
-    Raises:
-        DecodeError: The object is not an object, or cannot be encoded.
-        LookupError: There is no class for one of the versions.
-        TypeError: A function has returned an object of another class.
-        Exception: A function raised an exception.
-    """
+    """Convert one object to another version, through the hub.  The functions may raise any exception."""
     kinds: dict[str, Kind] = {resource_of(kind).api_version: kind for kind in (hub, *converters)}
     source = _text(_API_VERSION(raw)[0], "apiVersion")
     if source == desired:

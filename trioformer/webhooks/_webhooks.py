@@ -245,11 +245,7 @@ async def _call(route: Route, admission: Admission) -> object:
 
 
 def _allowed(route: Route, admission: Admission, found: object) -> bytes:
-    """Return the response for the result of a function.
-
-    Raises:
-        TypeError: The function has returned something else than its kind of webhook can return.
-    """
+    """Return the response for the result of a function.  A result of another type is a TypeError."""
     if route.verb == "mutate":
         return _reviews.allowed(admission, changed=found)
     warnings = () if found is None else found
