@@ -10,10 +10,17 @@ from tests.support.webhooks import OldShop, Shop
 from trioformer.models import ObjectMeta
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Pod
-from trioformer.webhooks import AdmissionRequest, Webhook, Webhooks
+from trioformer.webhooks import AdmissionRequest, Denied, Webhook, Webhooks
 
 
 async def allow(request: AdmissionRequest[Any]) -> None: ...
+
+
+async def allow_all() -> None: ...
+
+
+def refuse(request: AdmissionRequest[Any]) -> None:
+    raise Denied("the function is not async")
 
 
 def same(obj: Any) -> Any:
@@ -28,7 +35,9 @@ def same(obj: Any) -> Any:
         ({"validate": {Shop: allow, OldShop: allow}}, ValueError, "Shop and OldShop"),
         ({"validate": {Shop: Webhook(allow, reinvocation_policy="IfNeeded")}}, ValueError, "reinvocation_policy"),
         ({"validate": {ObjectMeta: allow}}, TypeError, "ObjectMeta is not a kind"),
-        ({"mutate": {Shop: "allow"}}, TypeError, "callable"),
+        ({"mutate": {Shop: "allow"}}, TypeError, "async function"),
+        ({"validate": {Shop: refuse}}, TypeError, "refuse is not one"),
+        ({"validate": {Shop: allow_all}}, TypeError, "argument"),
         ({"convert": {Shop: {Pod: (same, same)}}}, ValueError, "Pod is not another version of Shop"),
         ({"convert": {Shop: {Shop: (same, same)}}}, ValueError, "Shop is not another version"),
         ({"convert": {Shop: {OldShop: (same, None)}}}, TypeError, "OldShop: two functions"),

@@ -167,31 +167,36 @@ async def return_another_kind(request: AdmissionRequest[Shop]) -> Any:
 
 
 def not_async(request: AdmissionRequest[Shop]) -> Any:
-    return None
+    return request.object
+
+
+async def misspell(request: AdmissionRequest[Shop]) -> Any:
+    return request.object.spec.sise  # type: ignore[attr-defined]  # the mistake
 
 
 @pytest.mark.parametrize(
-    ("path", "function"),
+    ("path", "function", "problem"),
     [
-        (VALIDATE, fail),
-        (VALIDATE, fail_in_a_nursery),
-        (MUTATE, fail),
-        (VALIDATE, return_text),
-        (VALIDATE, return_numbers),
-        (MUTATE, return_text),
-        (MUTATE, return_another_kind),
-        (VALIDATE, not_async),
+        (VALIDATE, fail, "ValueError in fail, test_webhooks.py:"),
+        (VALIDATE, fail_in_a_nursery, "ValueError in fail, test_webhooks.py:"),
+        (MUTATE, fail, "ValueError in fail, test_webhooks.py:"),
+        (VALIDATE, misspell, "AttributeError in misspell, test_webhooks.py:"),
+        (VALIDATE, return_text, "warnings or None"),
+        (VALIDATE, return_numbers, "warnings or None"),
+        (MUTATE, return_text, "a changed Shop or None"),
+        (MUTATE, return_another_kind, "a changed Shop or None"),
+        (VALIDATE, not_async, "async function"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 async def test_a_function_that_fails_is_a_500_and_neither_answer_nor_log_quotes_the_object(
-    path: str, function: Any, caplog: pytest.LogCaptureFixture
+    path: str, function: Any, problem: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = await calling(function).post(path, review(shop(owner=SECRET)))
     assert answer.status_code == 500
     assert answer.text.count("\n") == 1
     assert path in answer.text
-    assert "Error in " in answer.text
+    assert problem in answer.text
     assert SECRET not in answer.text
     (record,) = caplog.records
     assert record.levelname == "ERROR"
@@ -414,7 +419,7 @@ def give_another_kind(old: OldShop) -> Any:
     ("function", "desired", "obj", "problem"),
     [
         (fail_to_convert, "example.com/v1", old_shop("a"), "ValueError in fail_to_convert"),
-        (give_another_kind, "example.com/v1", old_shop("a"), "TypeError"),
+        (give_another_kind, "example.com/v1", old_shop("a"), "must return a Shop"),
         (up, "example.com/v1", old_shop("a", SECRET), "OldSpec.rooms"),
         (up, "example.com/v3", old_shop("a"), "LookupError"),
         (up, "example.com/v1", {**old_shop("a"), "apiVersion": "example.com/v3"}, "LookupError"),

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import attrs
 
+from .._suggestions import check_async
 from ..models import FrozenMap, KubernetesObject, ResourceInfo, resource_of
 from ..models.meta_v1 import LabelSelector
 from ._admission import AdmissionRequest, Operation
@@ -38,6 +39,10 @@ def _operations(values: Iterable[Operation]) -> tuple[Operation, ...]:
     return tuple(values)
 
 
+def _check_function(webhook: Webhook, attribute: attrs.Attribute[Validate | Mutate], value: Validate | Mutate) -> None:
+    check_async(value, "the function of a webhook", "async def check(request: AdmissionRequest[Website])", None)
+
+
 @final
 @attrs.frozen
 class Webhook:
@@ -48,10 +53,11 @@ class Webhook:
 
     Raises:
         ValueError: ``timeout_seconds`` is not from 1 to 30.
-        TypeError: The function cannot be called, or a string is given instead of a sequence of strings.
+        TypeError: The function is not an async function of one argument, or a string is given instead of a sequence
+            of strings.
     """
 
-    function: Validate | Mutate = attrs.field(validator=attrs.validators.is_callable())
+    function: Validate | Mutate = attrs.field(validator=_check_function)
     """The async function.  It is cancelled half a second before the timeout, and when kube-apiserver disconnects."""
     operations: Iterable[Operation] = attrs.field(default=("CREATE", "UPDATE"), kw_only=True, converter=_operations)
     """The operations: ``CREATE``, ``UPDATE``, ``DELETE``, ``CONNECT``, or ``*`` for all of them."""

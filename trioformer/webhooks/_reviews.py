@@ -33,6 +33,10 @@ _GVK: Final = level_decoder(("group", "version", "kind"))
 _API_VERSION: Final = level_decoder(("apiVersion",))
 
 
+class ResultError(TypeError):
+    """The result of a function is not what its webhook can return.  The text contains no part of an object."""
+
+
 class ReviewError(Exception):
     """A body is not a review that can be answered.  The text is the body of the response."""
 
@@ -97,14 +101,14 @@ def _class_of(kind: Kind, raw: Raw) -> Kind:
 def allowed(admission: Admission, warnings: Iterable[str] = (), changed: object = None) -> bytes:
     """Return the AdmissionReview that allows a request, and may replace its object by a changed one.
 
-    An object that cannot be encoded is a DecodeError.  Another class, or an operation without object, is a TypeError.
+    An object that cannot be encoded is a DecodeError.  Another class, or an operation without object, is a ResultError.
     """
     response: dict[str, object] = {"uid": admission.request.uid, "allowed": True}
     if changed is not None:
         kind = type(admission.request.object)
         if _is_absent(admission.raw) or not isinstance(changed, kind):
             given = type(changed).__name__
-            raise TypeError(f"the function must return a changed {kind.__name__} or None, not a {given}")
+            raise ResultError(f"the function must return a changed {kind.__name__} or None, not a {given}")
         if patch := [*json_patch(admission.raw, encode_for_server(changed))]:
             response |= {"patchType": "JSONPatch", "patch": dumps(patch)}
     return _admission_review(response, warnings)
@@ -174,7 +178,7 @@ def convert(hub: Kind, converters: Converters, raw: Raw, desired: str) -> bytes 
     for function, kind in steps:
         obj = function(obj)
         if not isinstance(obj, kind):
-            raise TypeError(f"a conversion must return a {kind.__name__}, not a {type(obj).__name__}")
+            raise ResultError(f"a conversion must return a {kind.__name__}, not a {type(obj).__name__}")
     # A function that copies the whole mapping of an object also copies its apiVersion.
     return encode_for_server(obj if obj.api_version == desired else obj.evolve(api_version=desired))
 

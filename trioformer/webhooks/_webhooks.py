@@ -21,9 +21,11 @@ from ..models.apiextensions_v1 import CustomResourceConversion
 from . import _configurations, _reviews
 from ._admission import Denied
 from ._declarations import Converters, Kind, Mutate, Route, Validate, Webhook, check_converters, path_of, routes_of
-from ._reviews import Admission, ReviewError
+from ._reviews import Admission, ResultError, ReviewError
 
 logger: Final = logging.getLogger("trioformer.webhooks")
+
+_LIBRARY: Final = Path(__file__).parents[1]
 
 MAX_ADMISSION: Final = 7 * 1024 * 1024
 """The maximum size of an AdmissionReview: two objects of at most 3 MiB, as in controller-runtime."""
@@ -240,17 +242,17 @@ async def _cancel_on_disconnect(receive: Receive, scope: trio.CancelScope) -> No
 async def _call(route: Route, admission: Admission) -> object:
     calling = route.webhook.function(admission.request)
     if not hasattr(calling, "__await__"):  # the error of await does not name the function
-        raise TypeError(f"the function of {route.path} must be an async function")
+        raise ResultError("the function must be an async function")
     return await calling
 
 
 def _allowed(route: Route, admission: Admission, found: object) -> bytes:
-    """Return the response for the result of a function.  A result of another type is a TypeError."""
+    """Return the response for the result of a function.  A result of another type is a ResultError."""
     if route.verb == "mutate":
         return _reviews.allowed(admission, changed=found)
     warnings = () if found is None else found
     if not isinstance(warnings, list | tuple) or not all(isinstance(each, str) for each in warnings):
-        raise TypeError("the function must return a list of warnings or None")
+        raise ResultError("the function must return a list of warnings or None, and raise Denied to refuse")
     return _reviews.allowed(admission, warnings)
 
 
@@ -264,10 +266,12 @@ def _refusal_in(error: Exception) -> Denied | None:
 
 def _describe(error: Exception) -> str:
     """Return the class and the place of an exception, because its text may quote the object."""
-    if isinstance(error, DecodeError):
-        return str(error)  # it names only the field
+    if isinstance(error, DecodeError | ResultError):
+        return str(error)  # it names only the field or the class
     leaf = first_leaf(error) or error
-    frame = traceback.extract_tb(leaf.__traceback__)[-1]
+    frames = traceback.extract_tb(leaf.__traceback__)
+    # An object of the library raises errors too, for example if a field is misspelt.
+    frame = ([each for each in frames if not Path(each.filename).is_relative_to(_LIBRARY)] or frames)[-1]
     return f"{type(leaf).__name__} in {frame.name}, {Path(frame.filename).name}:{frame.lineno}"
 
 
