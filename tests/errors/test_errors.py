@@ -88,6 +88,11 @@ def test_an_error_with_a_hint_shows_it() -> None:
     assert str(ForbiddenError(text, code=403)).endswith("; give the user a role with the verb impersonate")
 
 
+def test_a_refusal_of_a_webhook_has_no_hint_about_roles() -> None:
+    text = 'admission webhook "check.example.com" denied the request: too many replicas'
+    assert str(ForbiddenError(text, code=403)).endswith("too many replicas (HTTP 403)")
+
+
 @pytest.mark.parametrize(
     "error",
     [

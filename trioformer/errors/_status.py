@@ -268,6 +268,9 @@ class ForbiddenError(StatusError):
     hint = "give the user a role that allows it"
 
     def _hint_about(self, message: str) -> str:
+        # apiserver, admission/plugin/webhook/errors/statuserror.go: a role changes nothing
+        if message.startswith("admission webhook "):
+            return ""
         # apiserver, filters/impersonation.go: the authenticated user, not the impersonated one
         is_impersonating = " cannot impersonate resource " in message
         return "give the user a role with the verb impersonate" if is_impersonating else self.hint
