@@ -141,7 +141,9 @@ def test_a_permission_that_no_test_needs_is_an_error(pytester: pytest.Pytester, 
     code, output = run(pytester, path, *options, test=PROVED)
     assert code == 1, output
     assert "3 permissions, 2 needed" in output
-    assert [line for line in output if line.endswith("list secrets")], output
+    assert [line for line in output if line.endswith("permission: list secrets")], output
+    assert "not needed: list secrets" in output  # while the proof runs
+    assert "needed: list pods" in output
     code, output = run(pytester, path, *options, test=PROVED.replace("Secret).list()  # for nothing", "Pod).list()"))
     assert (code, "2 permissions, 2 needed" in output) == (0, True), output
 
@@ -150,3 +152,20 @@ def test_the_proof_needs_one_process(pytester: pytest.Pytester, tmp_path: Path) 
     result = pytester.runpytest_inprocess("-n", "2", "--trioformer-rbac", "a", "--trioformer-rbac-prove")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*leave out -n*"])
+
+
+@pytest.mark.parametrize("options", [(), ("--trioformer-rbac-write",)])
+def test_a_path_that_is_no_file_is_one_line(
+    pytester: pytest.Pytester, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    path = tmp_path / "no-folder" / "role.yaml" if options else tmp_path
+    code, output = run(pytester, path, *options)
+    assert code == 1, output
+    assert any(line.startswith(f"{path} cannot be ") for line in output), output
+
+
+@pytest.mark.parametrize("option", ["--trioformer-rbac-write", "--trioformer-rbac-prove"])
+def test_the_options_need_a_file(pytester: pytest.Pytester, option: str) -> None:
+    result = pytester.runpytest_inprocess(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*trioformer-rbac=FILE*"])

@@ -48,13 +48,15 @@ def pytest_configure(config: pytest.Config) -> None:
     options.stories = config.getoption("--trioformer-stories")
     options.seed = config.getoption("--trioformer-story-seed")
     options.directory = config.rootpath / ".trioformer" / "stories"
+    writes, proves = (bool(config.getoption(f"--trioformer-rbac-{word}")) for word in ("write", "prove"))
     if path := config.getoption("--trioformer-rbac"):
         from ._role_check import RoleCheck  # noqa: PLC0415  # only with the option
 
-        writes, proves = (bool(config.getoption(f"--trioformer-rbac-{word}")) for word in ("write", "prove"))
         if proves and config.getoption("numprocesses", None):
             raise pytest.UsageError("--trioformer-rbac-prove runs the tests in one process: leave out -n")
         config.pluginmanager.register(RoleCheck(Path(path), writes=writes, proves=proves))
+    elif writes or proves:
+        raise pytest.UsageError("--trioformer-rbac-write and --trioformer-rbac-prove need --trioformer-rbac=FILE")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -53,11 +53,15 @@ class RoleCheck:
         """Find the permissions that no test needs, when all tests have passed."""
         outcome = yield
         if self.proves and not session.testsfailed:
-            self._needless = [
-                permission
-                for permission, tests in sorted(self.recorder.permissions().items())
-                if not self._is_needed(permission, [item for item in session.items if item.nodeid in tests])
-            ]
+            self._needless = []
+            terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+            for permission, tests in sorted(self.recorder.permissions().items()):
+                needed = self._is_needed(permission, [item for item in session.items if item.nodeid in tests])
+                if not needed:
+                    self._needless.append(permission)
+                if terminal is not None:  # the proof may take minutes
+                    terminal.ensure_newline()
+                    terminal.write_line(f"{'needed' if needed else 'not needed'}: {permission}")
         return outcome
 
     def _is_needed(self, permission: Permission, items: list[pytest.Item]) -> bool:
@@ -99,14 +103,14 @@ class RoleCheck:
             return False
         try:
             found = read_roles(self.path) if self.path.exists() or not self.writes else set()
+            diff = difference(self.path, found, used)
+            if diff and self.writes:
+                write_roles(self.path, used)
         except RoleFileError as exc:
             self._report = [str(exc)]
             return False
-        diff = difference(self.path, found, used)
         self._report = [*diff, f"{self.path}: {len(used)} permissions, as the tests use them"]
-        if diff and self.writes:
-            write_roles(self.path, used)
-        elif diff:
+        if diff and not self.writes:
             self._report[-1] = f"{self.path} is not what the tests use: add --trioformer-rbac-write to write it"
         if self._needless is not None:
             self._report += [f"no test fails without the permission: {one}" for one in self._needless]

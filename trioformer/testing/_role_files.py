@@ -30,7 +30,7 @@ def read_roles(path: Path) -> set[Permission]:
     Permissions for ``finalizers`` are left out: an admission plugin asks for them, and no request shows it.
 
     Raises:
-        RoleFileError: The file is missing, or it has several roles of a kind, or is not YAML.
+        RoleFileError: The file is missing or cannot be read, or it has several roles of a kind, or is not YAML.
     """
     found: set[Permission] = set()
     seen: set[str] = set()
@@ -48,6 +48,8 @@ def _documents(path: Path) -> Iterator[dict[str, Any]]:
         text = path.read_text()
     except FileNotFoundError:
         raise RoleFileError(f"{path} does not exist: add --trioformer-rbac-write to write it") from None
+    except OSError as exc:
+        raise RoleFileError(f"{path} cannot be read: {exc.strerror}") from exc
     try:
         documents = list(yaml.safe_load_all(text))
     except yaml.YAMLError as exc:
@@ -116,7 +118,11 @@ def _rules_text(permissions: Iterable[Permission]) -> str:
 
 
 def write_roles(path: Path, used: set[Permission]) -> None:
-    """Write the rules of the roles in a file, and keep the rest of the file."""
+    """Write the rules of the roles in a file, and keep the rest of the file.
+
+    Raises:
+        RoleFileError: The file cannot be written.
+    """
     parts = _BETWEEN.split(path.read_text()) if path.exists() else []
     written: set[str] = set()
     for number, part in enumerate(parts):
@@ -133,4 +139,7 @@ def write_roles(path: Path, used: set[Permission]) -> None:
             name = path.stem.replace("_", "-")
             head = f"apiVersion: {_API}\nkind: {kind}\nmetadata:\n  name: {name}\n"
             parts.append(head + _rules_text(mine))
-    path.write_text("---\n".join(parts))
+    try:
+        path.write_text("---\n".join(parts))
+    except OSError as exc:
+        raise RoleFileError(f"{path} cannot be written: {exc.strerror}") from exc
