@@ -12,8 +12,10 @@ import keyword
 import os
 import re
 import sys
+import sysconfig
 import tokenize
 from collections.abc import Collection, Mapping
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
@@ -104,9 +106,14 @@ def _words_of_name(name: str, taken: Collection[str]) -> dict[str, str]:
             f"{name!r} is not a valid name: use at most 63 lower-case letters, digits and hyphens, first a letter"
         )
     package = name.replace("-", "_")
-    if package in taken or package in sys.stdlib_module_names or package == "tests":
-        raise CommandError(f"{name!r} is not a valid name for a project: Python code already has the name {package}")
+    if package in taken or package in sys.stdlib_module_names or package in ("test", "tests") or _is_installed(package):
+        raise CommandError(f"{name!r}: Python or a package already has the name {package}: choose another name")
     return {"website-operator": name, "website_operator": package}
+
+
+def _is_installed(package: str) -> bool:
+    """Return whether another project installs a package, such as PyYAML's yaml, which the new one would hide."""
+    return PathFinder.find_spec(package, [sysconfig.get_path("purelib")]) is not None
 
 
 def _words_of_kind(kind: str, group: str, taken: Collection[str]) -> dict[str, str]:
@@ -116,11 +123,11 @@ def _words_of_kind(kind: str, group: str, taken: Collection[str]) -> dict[str, s
     singular, plural = kind.lower(), guess_plural(kind)
     variable = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind).lower()
     if found := [each for each in (kind, variable, guess_plural(variable)) if each in taken or each in _EXCEPTIONS]:
-        raise CommandError(f"{kind!r} is not a valid kind for a project: Python code already has the name {found[0]}")
+        raise CommandError(f"{kind!r}: the project's code has another object named {found[0]}: choose another kind")
     if "." not in group or not is_subdomain(f"{plural}.{group}"):
         raise CommandError(f"{group!r} is not a valid group: use a domain in lower case, such as example.com")
     if f".{group}".endswith((".k8s.io", ".kubernetes.io")):
-        raise CommandError(f"{group!r} is not a valid group: it requires an approval of the Kubernetes project")
+        raise CommandError(f"{group!r} is not a valid group: it is a domain of Kubernetes, so use one of yours")
     stem = len(kind) if plural.startswith(singular) else len(kind) - 1  # as in Policies
     return {
         "Website": kind,
