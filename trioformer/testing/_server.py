@@ -13,6 +13,7 @@ import attrs
 import httpx
 import trio
 
+from .._suggestions import check_async
 from ..client import Client
 from ..kubeconfig import ClusterConfig
 from ..models import KubernetesObject, ResourceInfo, resource_of, to_dict
@@ -283,7 +284,9 @@ class APIServer(DirectAPI):
 
         Raises:
             NotFoundError: The CustomResourceDefinition of a converted kind does not exist.
+            TypeError: ``webhooks`` is not an ASGI application, for example because it is the function of a webhook.
         """
+        check_async(webhooks, "webhooks", "Webhooks(validate={Website: check})", {}, None, None)
         self._webhooks.apps[namespace, service] = webhooks
         if isinstance(webhooks, Webhooks):
             for each in webhooks.configurations(service=service, namespace=namespace):

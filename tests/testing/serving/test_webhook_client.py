@@ -320,3 +320,11 @@ async def test_converted_objects_survive_a_snapshot(api_server: APIServer, k8s_c
 async def test_conversions_need_the_definition_of_the_kind(api_server: APIServer) -> None:
     with pytest.raises(NotFoundError, match=r"widgets\.example\.com"):
         await api_server.install_webhooks(CONVERTING)
+
+
+async def test_the_function_of_a_webhook_is_not_an_application(api_server: APIServer) -> None:
+    async def check(request: AdmissionRequest[ConfigMap]) -> None:
+        raise Denied("never called")
+
+    with pytest.raises(TypeError, match="Webhooks"):
+        await api_server.install_webhooks(check)
