@@ -171,7 +171,7 @@ def not_async(request: AdmissionRequest[Shop]) -> Any:
 
 
 async def misspell(request: AdmissionRequest[Shop]) -> Any:
-    return request.object.spec.sise  # type: ignore[attr-defined]  # the mistake
+    return request.object.spec.sizee  # type: ignore[attr-defined]  # the mistake
 
 
 @pytest.mark.parametrize(
