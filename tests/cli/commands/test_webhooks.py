@@ -63,7 +63,7 @@ async def test_a_declaration_in_the_current_directory_is_found(tmp_path: Path, m
         (("manifests", "examples.website_webhooks", *PLACE), "there are no Webhooks with this name"),
         (("manifests", "examples.website_webhooks:check", *PLACE), "there are no Webhooks with this name"),
         (("manifests", DECLARATION, *PLACE, "--ca-file", "no.crt"), "no.crt cannot be read: No such file"),
-        (("manifests", DECLARATION, *PLACE, "--ca-file", __file__), "ca: it must contain certificates"),
+        (("manifests", DECLARATION, *PLACE, "--ca-file", __file__), f"{__file__}: it must contain certificates"),
         (("manifests", DECLARATION, *PLACE, "--port", "x"), "--port"),
     ],
 )
