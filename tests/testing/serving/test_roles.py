@@ -96,6 +96,16 @@ async def test_an_aggregated_role_has_the_rules_of_the_roles_that_it_selects(nur
         assert await is_allowed(jane, Secret)
 
 
+async def test_a_rule_without_resources_allows_nothing(nursery: trio.Nursery) -> None:
+    empty = PolicyRule(verbs=("*",), api_groups=("*",))
+    server = APIServer(roles=[cluster_role("empty", empty), bound("jane", "empty")])
+    await nursery.start(server.run)
+    async with server.open_client() as administrator:
+        jane = administrator.impersonating("jane")
+        with pytest.raises(ForbiddenError):
+            await jane.request("GET", "/api/v1/namespaces/default/pods/a/status")
+
+
 async def test_without_roles_everything_is_allowed(api_server: APIServer, client: Client) -> None:
     assert await is_allowed(client.impersonating("jane"), Secret)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -172,6 +173,16 @@ async def test_a_service_without_webhooks_cannot_be_called(api_server: APIServer
     api_server.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "w"}, "spec": spec})
     with pytest.raises(InternalServerError, match='no endpoints available for service "w"'):
         await api.create(config_map())
+
+
+@pytest.mark.parametrize("bundle", [b"", b"\x30\x82\x01\x0a", b"no certificate"])
+async def test_a_bundle_without_certificates_trusts_nobody(
+    api_server: APIServer, k8s_client: Client, bundle: bytes
+) -> None:
+    encoded = base64.b64encode(bundle).decode()
+    install(api_server, "a", clientConfig={"url": "https://127.0.0.1:1/a", "caBundle": encoded})
+    with pytest.raises(InternalServerError, match="failed calling webhook"):
+        await k8s_client.api(ConfigMap).create(config_map())
 
 
 async def test_a_webhook_with_conditions_in_cel_is_not_served(api_server: APIServer, k8s_client: Client) -> None:

@@ -167,7 +167,7 @@ def _covers(rule: JSONObject, action: Action) -> bool:
     _, slash, subresource = action.resource.partition("/")
     return (
         _has(rule, "apiGroups", action.group)
-        and (_has(rule, "resources", action.resource) or bool(slash and f"*/{subresource}" in rule["resources"]))
+        and (_has(rule, "resources", action.resource) or (bool(slash) and _has(rule, "resources", f"*/{subresource}")))
         and (not rule.get("resourceNames") or action.name in rule["resourceNames"])
     )
 

@@ -115,7 +115,7 @@ def _trusting(config: Mapping[str, Any]) -> ssl.SSLContext:
     if not bundle.strip():
         context.load_default_certs()
     else:
-        with suppress(ssl.SSLError):  # a bundle that cannot be read trusts nothing
+        with suppress(ssl.SSLError, TypeError):  # a bundle that cannot be read, or is not text, trusts nothing
             context.load_verify_locations(cadata=bundle)
     return context
 
