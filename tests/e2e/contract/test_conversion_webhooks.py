@@ -293,6 +293,7 @@ async def test_a_write_moves_an_object_to_the_new_version_of_the_storage(widgets
             'returned invalid metadata: metadata.labels: Invalid value: "a b": name part must consist of',
         ),
         (broken(lambda obj: obj["metadata"].update(labels={"a": 1})), "returned invalid metadata: "),
+        (broken(lambda obj: obj["metadata"].update(labels={"a": None})), "returned invalid metadata: "),
     ],
     ids=lambda value: "" if callable(value) else str(value),
 )

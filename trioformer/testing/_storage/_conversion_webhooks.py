@@ -131,7 +131,8 @@ def _converted(
         if before != after:
             raise _failed(f"{who} returned invalid object: must have the same {shown}: {before} != {after}")
     labels = {name: metadata.get(name) for name in _CONVERTED}
-    if problem := metadata_problem(labels):
+    has_null = any(None in each.values() for each in labels.values() if isinstance(each, dict))
+    if problem := metadata_problem(labels) or ("a label or an annotation is null" if has_null else ""):
         raise _failed(f"{who} returned invalid metadata: {problem}")
     if causes := metadata_causes(labels):
         raise _failed(f"{who} returned invalid metadata: {causes[0]['field']}: {causes[0]['message']}")
