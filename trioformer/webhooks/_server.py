@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from importlib import import_module
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, final
 from urllib.parse import urlsplit
 
@@ -51,12 +51,12 @@ class WebhookServer:
     """The webhooks."""
     bind: str = ":9443"
     """The address to listen on, as ``host:port``.  Use ``:port`` to listen on all interfaces."""
-    certificate: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
+    certificate: str | os.PathLike[str] | None = attrs.field(default=None, kw_only=True)
     """A PEM file with the certificate chain of the server.
 
     New connections use a rotated certificate, for example from cert-manager.  Until the certificate and the key belong
     together, the previous certificate stays in use."""
-    key: str | PathLike[str] | None = attrs.field(default=None, kw_only=True)
+    key: str | os.PathLike[str] | None = attrs.field(default=None, kw_only=True)
     """A PEM file with the private key of the certificate."""
     service: str | None = attrs.field(default=None, kw_only=True)
     """The name of the Service of the webhooks.  The certificate is in the Secret ``<service>-webhook``."""
