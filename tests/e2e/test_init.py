@@ -24,7 +24,6 @@ from trioformer.models.admissionregistration_v1 import MutatingWebhookConfigurat
 from trioformer.models.core_v1 import ConfigMap, ServiceAccount
 from trioformer.testing import ControlPlane
 
-pytestmark = pytest.mark.alone
 NAME = "blog-operator"
 
 
@@ -41,8 +40,6 @@ class Project:
     folder: Path
     python: Path
     wheel: Path
-    seconds: float
-    """How long it took from an empty folder until the tests were green."""
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +54,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     call(python, "-m", "trioformer", "init", NAME, "--kind", "Blog", "--group", "blogs.dev", cwd=folder)
     call(python, "-m", "pip", "install", "-e", ".[dev]", cwd=folder / NAME)
     call(python, "-m", "pytest", cwd=folder / NAME)
-    return Project(folder / NAME, python, wheel, time.monotonic() - begin)
-
-
-def test_a_project_is_green_two_minutes_after_the_empty_folder(project: Project) -> None:
-    print(f"green after {project.seconds:.0f} s")
-    assert project.seconds < 120
+    # Most of it is the installation: half a minute on a quiet machine, and two at most are the goal.
+    print(f"from an empty folder to green tests in {time.monotonic() - begin:.0f} s")
+    return Project(folder / NAME, python, wheel)
 
 
 def check_as_the_ci(python: Path, folder: Path) -> None:
