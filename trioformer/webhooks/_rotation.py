@@ -8,7 +8,7 @@ Each write of the Secret requires the version that was read, so two leaders cann
 from __future__ import annotations
 
 import logging
-from typing import ClassVar, Final, final
+from typing import Final, final
 
 import attrs
 import trio
@@ -39,7 +39,6 @@ CLOCK_PERIOD: Final = 3600.0
 class Rotation:
     """Makes and rotates the certificate, and installs the webhooks; a controller of the manager."""
 
-    name: ClassVar[str] = "webhooks"
     client: Client
     service: str
     namespace: str
@@ -57,6 +56,11 @@ class Rotation:
     def __attrs_post_init__(self) -> None:
         self._controller = Controller(self.name, self._reconcile, reads_own_writes=False)
         self._announcements = Announcements(self.client.api(Lease, namespace=self.namespace), self.service)
+
+    @property
+    def name(self) -> str:
+        """The name of the controller."""
+        return "webhooks"
 
     def watch(self, factory: SharedInformerFactory) -> None:
         """Watch what the rotation depends on with the informers of a factory, which the caller runs."""
