@@ -193,13 +193,15 @@ async def test_a_webhook_with_conditions_in_cel_is_not_served(api_server: APISer
 
 
 @pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
-async def test_admission_policies_are_not_served(k8s_client: Client, kind: str) -> None:
+async def test_admission_policies_can_be_listed_and_not_created(k8s_client: Client, kind: str) -> None:
     plural = f"{kind.lower()}s"
     path = f"/apis/admissionregistration.k8s.io/v1/{plural}"
     body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "a"}}
     with pytest.raises(StatusError) as caught:
         await k8s_client.request("POST", path, body=body)
     assert caught.value.code == 501
+    listed = await k8s_client.request("GET", path)
+    assert listed.json()["items"] == []
 
 
 async def test_a_webhook_reviews_the_connection_to_a_pod(api_server: APIServer, k8s_client: Client) -> None:

@@ -180,6 +180,9 @@ class Resources:
             raise status_error(404, details={}) if served else missing(self._registry.kinds.release, record)
         if not served.is_stored:
             return self._answer(request, served), served
+        if served.is_builtin and "AdmissionPolicy" in served.info.kind and record.verb in ("create", "update", "patch"):
+            # They would have no effect, because the server has no CEL.  A garbage collector must be able to list them.
+            raise missing(served.release, record)
         if served.resource == "pods" and record.subresource == "log" and record.verb == "get":
             return request_log(self._scripts, record), served
         if served.resource == "pods" and record.subresource in ("exec", "attach", "portforward"):

@@ -27,10 +27,6 @@ DEPRECATIONS = {
 """The warnings of built-in kinds in deprecated versions that the server still serves."""
 
 
-_NOT_SERVED = ("ComponentStatus", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy")
-"""The kinds whose objects have no effect here, and their bindings."""
-
-
 @final
 @attrs.frozen(eq=False)
 class ConversionWebhook:
@@ -252,5 +248,5 @@ def _builtin(release: Release) -> dict[tuple[str, str, str], ServedKind]:
             release=release,
         )
         for info in builtin_resources()
-        if (info.api_version, info.plural) in listed and not info.kind.startswith(_NOT_SERVED)
+        if (info.api_version, info.plural) in listed and info.kind != "ComponentStatus"
     }
