@@ -90,7 +90,7 @@ class Denied(Exception):  # noqa: N818  # not an error: the function works
             raise ValueError(f"the code of a refusal must be from 400 to 599, not {code}")
         super().__init__(message)
         self.message = message
-        self.causes = dict(causes or {})
-        self.warnings = tuple(warnings)
+        self.causes: dict[str, str] = dict(causes or {})
+        self.warnings: tuple[str, ...] = tuple(warnings)
         self.code = code
-        self.reason = _REASONS.get(code, "") if reason is None else reason
+        self.reason: str = _REASONS.get(code, "") if reason is None else reason
