@@ -7,7 +7,6 @@ import textwrap
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import attrs
 import trio
 import trio.testing
 import yaml
@@ -27,9 +26,8 @@ from trioformer.models import ObjectMeta
 from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import Secret
 from trioformer.testing import APIServer
+from trioformer.testing._recording import Recorder
 from trioformer.testing._serving._access import operator_actions
-from trioformer.testing._serving._roles import Action
-from trioformer.testing._storage._storage import Storage
 from trioformer.webhooks._announcements import SERVICE as LABEL
 from trioformer.webhooks._replica import ReplicaCertificate
 
@@ -52,26 +50,12 @@ def documented() -> set[Permission]:
     }
 
 
-@attrs.define
-class Seen:
-    """Remembers the permissions that an operator used."""
-
-    permissions: set[Permission] = attrs.field(factory=set)
-
-    def allows(self, action: Action, storage: Storage) -> bool:
-        self.permissions.add((action.group, action.resource, action.verb))
-        return True
-
-    async def run(self) -> None:
-        pass
-
-
 async def test_the_documented_roles_are_what_the_leader_and_a_replica_use(
     autojump_clock: trio.testing.MockClock, api_server: APIServer
 ) -> None:
     api_server.create(definition())
-    seen = Seen()
-    operator_actions.set(seen)
+    recorder = Recorder()
+    operator_actions.set(recorder.observer("test"))
     transport = api_server.http_transport(operator=True)
     async with open_client(api_server.config, http_transport=transport) as client, trio.open_nursery() as nursery:
         rotation = Rotation(
@@ -91,7 +75,8 @@ async def test_the_documented_roles_are_what_the_leader_and_a_replica_use(
     async with open_client(api_server.config, http_transport=transport) as client:
         await installer(client, validating("a"), release="2").install(b"CA")
         await installer(client, release="3").install(b"CA")
-    assert documented() == seen.permissions | only_of_mutating_webhooks()
+    used = {(each.group, each.resource, each.verb) for each in recorder.permissions()}
+    assert documented() == used | only_of_mutating_webhooks()
 
 
 def only_of_mutating_webhooks() -> set[Permission]:

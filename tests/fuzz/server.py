@@ -20,9 +20,9 @@ import yaml
 
 from tests.e2e.manifest_set import BUILTIN, custom_kinds
 from tests.support.server_errors import is_expected
+from trioformer._asgi import Message
 from trioformer.models._internal import object_of
 from trioformer.testing import APIServer
-from trioformer.testing._serving._app import Message
 from trioformer.testing._storage._kinds import ServedKind
 
 from .engine import Fuzzer

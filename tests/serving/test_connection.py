@@ -12,8 +12,9 @@ import trio
 import trio.testing
 
 from tests.support.raw_http import read_to_end, status_of
-from trioformer._serving import Message, ServerLimits, serve_stream
-from trioformer._serving._connection import ASGIApplication, Places, Receive, Send
+from trioformer._asgi import Message, Receive, Send
+from trioformer._serving import ServerLimits, serve_stream
+from trioformer._serving._connection import ASGIApplication, Places
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nhost: x\r\n"

@@ -14,9 +14,9 @@ import trio
 import trio.testing
 
 from tests.support.raw_http import connection, read_to_end
+from trioformer._asgi import Message, Receive, Send
 from trioformer._listeners import open_listener
-from trioformer._serving import GracefulEnd, Message, ServerLimits, serve_app
-from trioformer._serving._connection import Receive, Send
+from trioformer._serving import GracefulEnd, ServerLimits, serve_app
 
 
 async def ok(scope: Message, receive: Receive, send: Send) -> None:

@@ -13,8 +13,9 @@ import trustme
 
 from tests.support.controllers import errors_of
 from tests.support.raw_http import read_to_end
-from trioformer._serving import Message, serve_stream
-from trioformer._serving._connection import Places, Receive, Send
+from trioformer._asgi import Message, Receive, Send
+from trioformer._serving import serve_stream
+from trioformer._serving._connection import Places
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 

@@ -6,9 +6,6 @@ The resources that a client can use are limited, and so is the time for which th
 
 from __future__ import annotations
 
-from ._connection import Message as Message
-from ._connection import Receive as Receive
-from ._connection import Send as Send
 from ._connection import ServerLimits as ServerLimits
 from ._server import GracefulEnd as GracefulEnd
 from ._server import serve_app as serve_app

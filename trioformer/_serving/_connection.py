@@ -10,22 +10,21 @@ the ``Upgrade`` header of a request is ignored, as HTTP allows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 from urllib.parse import unquote
 
 import attrs
 import h11
 import trio
 
+from .._asgi import Message, Receive, Send
+
 logger: Final = logging.getLogger("trioformer.serving")
 
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
 ASGIApplication: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 READ_SIZE: Final = 16 * 1024

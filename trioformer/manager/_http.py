@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 from urllib.parse import parse_qs
@@ -14,7 +14,7 @@ import attrs
 import trio
 
 from .. import _listeners, _serving
-from .._serving import Message
+from .._asgi import Message, Receive, Send
 from .._text import one_line
 from ._health import NOT_FOUND, HealthCheck, Response, health_response, logger
 from ._http_options import HTTPOptions
@@ -72,9 +72,7 @@ class Endpoints:
         check = self.options.check_metrics_token
         object.__setattr__(self, "_token_checks", None if check is None else TokenChecks(check))
 
-    async def __call__(
-        self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-    ) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Respond to an HTTP request."""
         response = await self._respond(scope, receive)
         headers = [
@@ -86,7 +84,7 @@ class Endpoints:
         await send({"type": "http.response.start", "status": response.code, "headers": headers})
         await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
-    async def _respond(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> Response:
+    async def _respond(self, scope: Message, receive: Receive) -> Response:
         path: str = scope["path"]
         if scope["method"] not in ("GET", "HEAD"):
             return NOT_ALLOWED
@@ -109,7 +107,7 @@ class Endpoints:
 
     # --- metrics ------------------------------------------------------------------------------------------------------
 
-    async def _refusal(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> Response | None:
+    async def _refusal(self, scope: Message, receive: Receive) -> Response | None:
         """Return an error response to a request for the metrics, or None if the request is allowed."""
         required, checks = self.options.metrics_token, self._token_checks
         if required is None and checks is None:

@@ -13,14 +13,13 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-from collections.abc import Awaitable, Callable
 from typing import Final, final
 
 import attrs
 import trio
 
+from .._asgi import Receive, cancel_on_disconnect
 from .._secret import Secret
-from .._serving import Message
 from ._http_options import TokenCheck
 
 MAX_CHECKS: Final = 8
@@ -45,7 +44,7 @@ class TokenChecks:
     results that allow it."""
     _key: bytes = attrs.field(factory=lambda: secrets.token_bytes(32), init=False, repr=False)
 
-    async def is_allowed(self, token: Secret[str], receive: Callable[[], Awaitable[Message]]) -> bool | None:
+    async def is_allowed(self, token: Secret[str], receive: Receive) -> bool | None:
         """Return whether a token may read the metrics, or None if the result is unknown.
 
         The result is unknown if too many checks are running, or if the client has disconnected.
@@ -76,11 +75,11 @@ class TokenChecks:
             self._keep(digest, is_allowed=answer)
         return answer
 
-    async def _ask(self, token: Secret[str], receive: Callable[[], Awaitable[Message]]) -> bool | None:
+    async def _ask(self, token: Secret[str], receive: Receive) -> bool | None:
         answer: bool | None = None
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
+            nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
             try:
                 with trio.fail_after(CHECK_PERIOD):
                     answer = bool(await _ask(self._check, token))
@@ -98,12 +97,6 @@ class TokenChecks:
         if len(kept) >= MAX_KEPT:
             del kept[next(iter(kept))]
         kept[digest] = trio.current_time() + KEEP_PERIOD
-
-
-async def _cancel_on_disconnect(receive: Callable[[], Awaitable[Message]], scope: trio.CancelScope) -> None:
-    await receive()  # the body
-    await receive()
-    scope.cancel()
 
 
 async def _ask(check: TokenCheck, token: Secret[str]) -> bool:

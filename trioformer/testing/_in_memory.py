@@ -29,12 +29,13 @@ import attrs
 import httpx
 import trio
 
+from .._asgi import Message
 from .._surroundings import is_operator
 from ..client import Client, ClientOptions, open_client
 from ..kubeconfig import ClusterConfig
 from ..transport._internal import CUT_OFF, NO_RESPONSE
 from ._serving._access import OPERATOR, operator_actions
-from ._serving._app import Application, Message, complete, send_response
+from ._serving._app import Application, complete, send_response
 from ._serving._messages import encode
 from ._serving._pod_processes import UPGRADE
 from ._serving._responses import Response

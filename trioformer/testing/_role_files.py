@@ -21,7 +21,7 @@ _BETWEEN: Final = re.compile(r"(?<=\n)---[^\n]*\n")
 
 
 class RoleFileError(Exception):
-    """A file is not one of roles.  The text is a line for the user."""
+    """A file does not contain valid roles.  The text is one line for the user."""
 
 
 def read_roles(path: Path) -> set[Permission]:

@@ -1,7 +1,7 @@
 """Issue and check the certificates of webhooks.
 
-This module needs cryptography, which the extra ``trioformer[webhooks]`` installs.  So only the leader, which makes
-certificates, imports this module.
+This module needs cryptography, which the extra ``trioformer[webhooks]`` installs.  So it is imported only if a
+`WebhookServer` has a Service, and not if its certificate comes from files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ except ModuleNotFoundError as _missing:
 LIFETIME: Final = timedelta(days=90)
 """The lifetime of a certificate and its CA."""
 SKEW: Final = timedelta(days=1)
-"""How long a certificate is valid before it was made, because clocks differ."""
+"""How long before its creation a certificate is already valid, because clocks differ."""
 CERT_SIGN: Final = 5
 """The bit ``keyCertSign`` of the nine bits of a KeyUsage (RFC 5280, section 4.2.1.3)."""
 

@@ -11,7 +11,7 @@ from typing import Final, final
 import attrs
 import trio
 
-from .._serving import Message, Receive, Send
+from .._asgi import Message, Receive, Send, cancel_on_disconnect
 from .._text import suppressed_lines
 from .._util import LogLimit, Slices, first_leaf
 from ..errors import DecodeError
@@ -182,7 +182,7 @@ class Webhooks:
         deadline = trio.current_time() + route.period
         async with trio.open_nursery() as nursery:
             nursery.cancel_scope.deadline = deadline
-            nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
+            nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
             try:
                 responses.append(_json(_allowed(route, admission, await _call(route, admission))))
             except Exception as error:  # noqa: BLE001  # the documented boundary to the program's functions
@@ -232,13 +232,6 @@ async def _read_body(receive: Receive, limit: int) -> bytes | None:
     return bytes(body)
 
 
-async def _cancel_on_disconnect(receive: Receive, scope: trio.CancelScope) -> None:
-    await trio.lowlevel.checkpoint_if_cancelled()  # most functions have already returned
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
-
-
 async def _call(route: Route, admission: Admission) -> object:
     calling = route.webhook.function(admission.request)
     if not hasattr(calling, "__await__"):  # the error of await does not name the function
@@ -257,7 +250,7 @@ def _allowed(route: Route, admission: Admission, found: object) -> bytes:
 
 
 def _refusal_in(error: Exception) -> Denied | None:
-    """Return the refusal of a function, which may have raised it in a nursery, and thus in a group."""
+    """Return the `Denied` that a function has raised, perhaps in a nursery and therefore in a group."""
     if isinstance(error, ExceptionGroup):
         denied, others = error.split(Denied)
         error = error if denied is None or others is not None else first_leaf(denied) or error

@@ -12,14 +12,15 @@ breaks the connection.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 import trio
 
+from ..._asgi import Message, Receive, Send, cancel_on_disconnect
 from ...client._internal import PROTOBUF
 from .._storage._bodies import MAX_BYTES
 from .._storage._field_checks import warning_headers
@@ -40,9 +41,6 @@ from ._responses import JSON_TYPE, Response, error_response
 from ._watching import Watch, Watches
 from ._webhook_client import WebhookClient
 
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Run: TypeAlias = Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[bool]]
 """Sends a stream, and returns whether the stream is complete."""
 Headers: TypeAlias = tuple[tuple[str, str], ...]
@@ -180,7 +178,7 @@ class Application:
             return self._handle(received, body, answers)
 
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
+            nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
             try:
                 handled = await self._webhooks.run(handle)
             except APIStatusError as error:  # raised outside of the nursery, which would wrap it
@@ -260,17 +258,11 @@ async def _stream(
         await send({"type": "http.response.body", "body": frame, "more_body": True})
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_cancel_on_disconnect, receive, nursery.cancel_scope)
+        nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
         is_clean = await run(send_frame)
         nursery.cancel_scope.cancel()
     if is_clean:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _cancel_on_disconnect(receive: Receive, scope: trio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
 
 
 async def _read_body(receive: Receive) -> bytes | None:

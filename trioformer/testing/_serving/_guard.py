@@ -16,10 +16,11 @@ from typing import Final, final
 
 import attrs
 
+from ..._asgi import Message, Receive, Send
 from ..._listeners import bearer_token, is_loopback
 from ..._secret import Secret
 from .._storage._status import APIStatusError, status_error
-from ._app import Application, Message, Receive, Send, send_response
+from ._app import Application, send_response
 from ._responses import error_response
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})

@@ -109,9 +109,9 @@ class Record:
 
     server: APIServer
     always: Callable[[], object] | None
-    """Writinged after each write, to check what must always hold."""
+    """Called after each write, to check what must always hold."""
     end: Callable[[], object]
-    """Writinged when something is wrong, to end the story."""
+    """Called when something is wrong, to end the story."""
     entries: list[Entry] = attrs.field(factory=list)
     problem: Problem | None = None
     """What went wrong first."""
