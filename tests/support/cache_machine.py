@@ -335,8 +335,8 @@ class World:
                 is_handler = listener.registration is not None
                 where = name.replace("informer of", "informer")
                 expected[f"handler {listener.name} of {where}" if is_handler else listener.name] = 1
-        for task in ("_in_memory.Exchange.serve", "_serving._app._cancel_on_disconnect"):  # of an open watch
-            expected[f"trioformer.testing.{task}"] = len(NAMESPACES) if self.setting.namespaced else 1
+        for task in ("testing._in_memory.Exchange.serve", "_asgi.cancel_on_disconnect"):  # of an open watch
+            expected[f"trioformer.{task}"] = len(NAMESPACES) if self.setting.namespaced else 1
         return expected
 
 
