@@ -148,6 +148,41 @@ def test_a_permission_that_no_test_needs_is_an_error(pytester: pytest.Pytester, 
     assert (code, "2 permissions, 2 needed" in output) == (0, True), output
 
 
+RECOVERING = """
+from tests.testing.simulation.operators import Maps, operate
+from trioformer.models import ObjectMeta
+from trioformer.models.core_v1 import ConfigMap, Secret
+from trioformer.testing.simulation import simulate
+
+def test_stories():
+    simulate(operate, Maps, stories=40).check()
+
+async def test_unclear_write(autojump_clock, api_server, nursery):
+    async def run():
+        async with api_server.open_client(operator=True) as client:
+            await operate(client)
+
+    nursery.start_soon(run)
+    api_server.fail_next(verb="create", resource="secrets", status=500)
+    metadata = ObjectMeta(name="one", namespace="default")
+    api_server.create(ConfigMap(metadata=metadata, data={"count": "1"}))
+    await api_server.expect(Secret, "one-0", lambda _: True)
+"""
+
+
+def test_what_is_only_for_recovery_is_needed_and_no_story_is_shrunk(pytester: pytest.Pytester, tmp_path: Path) -> None:
+    path = tmp_path / "role.yaml"
+    options = ("--trioformer-rbac-write", "--trioformer-rbac-prove")
+    code, output = run(pytester, path, *options, test=RECOVERING)
+    assert code == 0, output
+    for verb in ("list", "create", "delete"):
+        assert f"needed: {verb} secrets" in output
+    assert "needed: patch configmaps" in output
+    assert {f"needed by definition: watch {each}" for each in ("configmaps", "secrets")} <= set(output)
+    assert {f"needed after faults: get {each}" for each in ("configmaps", "secrets")} <= set(output)
+    assert not (pytester.path / ".trioformer").exists()
+
+
 def test_the_proof_needs_one_process(pytester: pytest.Pytester, tmp_path: Path) -> None:
     result = pytester.runpytest_inprocess("-n", "2", "--trioformer-rbac", "a", "--trioformer-rbac-prove")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

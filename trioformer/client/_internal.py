@@ -21,6 +21,7 @@ from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import PropagationPolicy as PropagationPolicy
 from ._writes import WrittenObject as WrittenObject
+from ._writes import confirms_write as confirms_write
 from ._writes import write_observer as write_observer
 from ._writes import written_caches as written_caches
 from .bodies._lists import PAGE_SIZE as PAGE_SIZE

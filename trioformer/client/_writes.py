@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..models import ResourceInfo
     from ..transport._internal import Transport
 
+confirms_write: Final[ContextVar[bool]] = ContextVar("confirms_write", default=False)
+"""Whether the current task reads what has become of a write, and goes on if it may not read it."""
+
 
 @final
 @attrs.frozen(kw_only=True)
@@ -74,7 +77,11 @@ class WrittenObject:
         This is the version of the object, or ``0`` if the object does not exist.  If the server chooses the name of the
         object, it is the version of the resource, which a cache reaches at its next event or bookmark.
         """
-        return await self._read_version(self.name, self.namespace)
+        token = confirms_write.set(True)
+        try:
+            return await self._read_version(self.name, self.namespace)
+        finally:
+            confirms_write.reset(token)
 
     @property
     def key(self) -> str:

@@ -23,6 +23,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import final
 
 import attrs
@@ -32,6 +33,7 @@ import trio
 from .._asgi import Message
 from .._surroundings import is_operator
 from ..client import Client, ClientOptions, open_client
+from ..client._internal import confirms_write
 from ..kubeconfig import ClusterConfig
 from ..transport._internal import CUT_OFF, NO_RESPONSE
 from ._serving._access import OPERATOR, operator_actions
@@ -234,7 +236,8 @@ class InMemoryTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: The server has ended, the server refuses connections, or httpx's read timeout expired.
         """
         body, scope = await request.aread(), _scope(request)
-        scope[OPERATOR] = operator_actions.get() if self._is_operator or is_operator() else None
+        if (observer := operator_actions.get()) is not None and (self._is_operator or is_operator()):
+            scope[OPERATOR] = partial(observer.allows, confirms_write=confirms_write.get())
         exchanges = self._get_exchanges()
         await trio.lowlevel.checkpoint()
         ready: Response | Exception | None = None

@@ -15,7 +15,6 @@ import attrs
 import trio
 from trio.testing import MockClock
 
-from ._serving._access import ActionObserver
 from ._serving._roles import Action
 from ._storage._storage import Storage
 
@@ -61,9 +60,9 @@ class Recorder:
     _varying: set[tuple[str, str]] = attrs.field(factory=set)
     """The resources whose names the operator did not know by itself, as groups and plurals."""
 
-    def observer(self, test: str) -> ActionObserver:
+    def observer(self, test: str) -> Observer:
         """Return an observer that records the actions in a test."""
-        return _Observer(self, test)
+        return Observer(self, test)
 
     def record(self, action: Action, test: str, *, varies: bool) -> None:
         """Record an action in a test, and whether its name is another one in another cluster."""
@@ -110,7 +109,7 @@ class Recorder:
 
 @final
 @attrs.define(eq=False)
-class _Observer:
+class Observer:
     """Records the actions of the operators in one test."""
 
     recorder: Recorder
@@ -119,9 +118,9 @@ class _Observer:
     """The resources that the operator lists or watches in the test."""
 
     denied: trio.Event = attrs.field(factory=trio.Event)
-    """Set when the operator lacks a permission."""
+    """Set when the operator lacks a permission, except after a write without a clear response."""
 
-    def allows(self, action: Action, storage: Storage) -> bool:
+    def allows(self, action: Action, storage: Storage, *, confirms_write: bool) -> bool:
         """Record an action, and return whether the operator has the permission."""
         if action.resource in _FOR_ALL or _is_in(action.path, _FOR_ALL_PATHS):
             return True
@@ -132,7 +131,8 @@ class _Observer:
         denied = self.recorder.denied
         if denied is None or not _is_part(action, denied):
             return True
-        self.denied.set()
+        if not confirms_write:
+            self.denied.set()
         return False
 
     async def run(self) -> None:

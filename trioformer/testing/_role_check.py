@@ -14,9 +14,11 @@ from _pytest.runner import runtestprotocol  # what pytest runs each test with; t
 from ._recording import Permission, Recorder
 from ._role_files import RoleFileError, difference, read_roles, write_roles
 from ._serving._access import operator_actions
+from ._simulation_options import options
 
 _STATE: Final = "trioformer_rbac"
 """The key of what a process of pytest-xdist has recorded."""
+_NEEDLESS: Final = "not needed"
 
 
 @final
@@ -56,28 +58,33 @@ class RoleCheck:
             self._needless = []
             terminal = session.config.pluginmanager.get_plugin("terminalreporter")
             for permission, tests in sorted(self.recorder.permissions().items()):
-                needed = self._is_needed(permission, [item for item in session.items if item.nodeid in tests])
-                if not needed:
+                found = self._prove(permission, [item for item in session.items if item.nodeid in tests])
+                if found is _NEEDLESS:
                     self._needless.append(permission)
                 if terminal is not None:  # the proof may take minutes
                     terminal.ensure_newline()
-                    terminal.write_line(f"{'needed' if needed else 'not needed'}: {permission}")
+                    terminal.write_line(f"{found}: {permission}")
         return outcome
 
-    def _is_needed(self, permission: Permission, items: list[pytest.Item]) -> bool:
-        """Return whether a test fails without a permission."""
-        self.recorder.denied = permission
+    def _prove(self, permission: Permission, items: list[pytest.Item]) -> str:
+        """Find out whether a test fails without a permission, with simulations that have no faults."""
+        if permission.verb == "watch":  # informers and candidates for a Lease would ask again and again
+            return "needed by definition"
+        was_asked = False
+        self.recorder.denied, options.without_faults = permission, True
         try:
             for item in sorted(items, key=lambda item: self._durations[item.nodeid]):
-                token = operator_actions.set(self.recorder.observer(item.nodeid))
+                observer = self.recorder.observer(item.nodeid)
+                token = operator_actions.set(observer)
                 try:
                     if any(report.failed for report in runtestprotocol(item, log=False)):
-                        return True
+                        return "needed"
                 finally:
                     operator_actions.reset(token)
+                was_asked = was_asked or observer.denied.is_set()
         finally:
-            self.recorder.denied = None
-        return False
+            self.recorder.denied, options.without_faults = None, False
+        return _NEEDLESS if was_asked else "needed after faults"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

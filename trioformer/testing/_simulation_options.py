@@ -16,6 +16,8 @@ class SimulationOptions:
     """The seed, whatever the test says."""
     directory: Path | None = None
     """The directory for stories that have failed."""
+    without_faults: bool = False
+    """Whether to tell only stories without faults, and to end at the first one that fails, without shrinking it."""
 
 
 options = SimulationOptions()

@@ -9,7 +9,7 @@ Source: apiserver ``pkg/endpoints/filters/impersonation``, ``pkg/authorization/a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Final, Protocol, final
 from urllib.parse import unquote
@@ -29,13 +29,14 @@ from ._tokens import AUDIENCE, TokenError, user_of
 
 ADMINISTRATOR: Final = User("trioformer-admin", (MASTERS, "system:authenticated"))
 OPERATOR: Final = "trioformer.operator"
-"""The key in the ASGI scope for the function that observes the actions of the operator that sends a request."""
+"""The key in the ASGI scope for the function that records and allows the actions of the operator that sends a
+request."""
 
 
 class ActionObserver(Protocol):
     """Observes the actions of operators in a test."""
 
-    def allows(self, action: Action, storage: Storage) -> bool:
+    def allows(self, action: Action, storage: Storage, *, confirms_write: bool) -> bool:
         """Return whether the operator may act.  This method is called before each action."""
         ...
 
@@ -61,7 +62,8 @@ class Caller:
     roles: Roles
     is_checked: bool = False
     """Whether the roles of the user limit what it may do."""
-    _observer: ActionObserver | None = None
+    _is_allowed: Callable[[Action, Storage], bool] | None = None
+    """Observes the actions of an operator."""
 
     def check(self, record: RequestRecord, verb: str = "") -> None:
         """Check that the user may send a request, or that the request may also do what ``verb`` says.
@@ -69,7 +71,7 @@ class Caller:
         Raises:
             APIStatusError: No role allows this (403).
         """
-        if self.is_checked or self._observer is not None:
+        if self.is_checked or self._is_allowed is not None:
             self.check_action(action_of(record, verb or record.verb))
 
     def check_action(self, action: Action) -> None:
@@ -79,7 +81,7 @@ class Caller:
             APIStatusError: No role allows the action (403).
         """
         decision = self.decide(self.user, action)
-        if self._observer is not None and not self._observer.allows(action, self.roles.storage):
+        if self._is_allowed is not None and not self._is_allowed(action, self.roles.storage):
             decision = Decision(is_allowed=False)
         if not decision.is_allowed:
             raise forbidden(self.user, action, decision.reason)

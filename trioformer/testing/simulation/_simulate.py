@@ -77,7 +77,9 @@ def simulate(
         raise ValueError("replicas, most_steps and most_faults must be at least 1, and stories at least 0")
     search = _Search(Judge(operator, Scenario(scenario)), seed, replicas, most_steps, most_faults)
     with collected():
-        if story is not None:
+        if options.without_faults:
+            search.try_without_faults(stories)
+        elif story is not None:
             search.try_story(story)
         else:
             search.try_saved()
@@ -149,6 +151,12 @@ class _Search:
             if error
         ]
 
+    def try_without_faults(self, count: int) -> None:
+        """Tell other stories, without faults."""
+        for group in range(count):
+            if self._plain(group, is_short=True).problem is not None:
+                break
+
     def try_crashes(self) -> None:
         """Kill a replica before and after each write of the first story."""
         first = self._first
@@ -189,6 +197,10 @@ class _Search:
         return outcome
 
     def _shrink(self, outcome: Outcome, number: int) -> None:
+        if options.without_faults:  # another interpreter would not take the permission away
+            assert outcome.problem is not None
+            self._failure = Failure(problem=outcome.problem, story=outcome.story, number=-1, entries=outcome.entries)
+            return
         ignored = self._judge.reference(outcome.story).ignored
         outcome = shrink(self._judge, outcome, ignored)
         self._saved.save(outcome.story)
