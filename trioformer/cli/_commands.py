@@ -37,6 +37,8 @@ class Command:
     """The description in the list of commands."""
     usage: str = ""
     """The arguments for the help, such as ``POD [-c CONTAINER] -- COMMAND [args...]``."""
+    connects: bool = True
+    """Whether the command connects to a cluster.  Otherwise, its help does not list the flags for the connection."""
 
     def load(self) -> CommandModule:
         """Import the module of the command."""
@@ -82,9 +84,15 @@ COMMANDS: Final = (
         "Print the objects that tell the API server to call webhooks",
         "manifests MODULE:VARIABLE --service NAME --namespace NAMESPACE [flags]",
     ),
-    Command("completion", "_completion", "Output shell completion code for bash or zsh", "SHELL"),
+    Command("completion", "_completion", "Output shell completion code for bash or zsh", "SHELL", connects=False),
     Command("doctor", "_doctor", "Check the connection to the cluster, and print a line for each check"),
-    Command("init", "_init", "Write the project of an operator", "NAME --kind KIND [--group GROUP] [--webhook]"),
+    Command(
+        "init",
+        "_init",
+        "Write the project of an operator",
+        "NAME --kind KIND [--group GROUP] [--webhook]",
+        connects=False,
+    ),
     Command("version", "_version", "Print the client and server version information"),
 )
 """All commands, in the order in which ``trioformer help`` lists them."""

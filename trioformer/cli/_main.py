@@ -97,6 +97,8 @@ async def run_command(
     module.add_flags(parser)
     try:
         flags = parse(parser, [*before, *words[count:], *rest])
+        if flags.wants_help and not command.connects:
+            return _without_command(["help", command.name], [], out, err)
         if flags.wants_help:
             _print_help(command, parser, out)
             return 0

@@ -125,6 +125,11 @@ async def test_wrong_words_are_refused_and_nothing_is_written(folder: Path, argu
     assert os.listdir(folder) == []
 
 
+async def test_the_help_lists_no_flags_for_a_connection() -> None:
+    listed = re.findall("--[a-z]+", (await run_alone("init", "--help")).out.partition("options:")[2])
+    assert listed == ["--kind", "--group", "--webhook"]
+
+
 async def test_a_kind_may_have_a_word_of_the_descriptions(folder: Path) -> None:
     assert (await run_alone("init", "web", "--kind", "Cluster")).code == 0
 
