@@ -143,6 +143,11 @@ async def test_a_check_or_controller_of_the_program_named_webhooks_is_refused(
         await run_controllers(client, initializing(worker), checks=checks, webhooks=server)
 
 
+async def test_webhooks_without_a_server_are_refused(client: Client, server: WebhookServer) -> None:
+    with pytest.raises(TypeError, match="requires a WebhookServer, not a Webhooks"):
+        await run_controllers(client, {}, webhooks=server.webhooks)  # type: ignore[arg-type]  # the mistake
+
+
 async def test_an_exception_of_a_controller_ends_the_webhooks_immediately(
     autojump_clock: trio.testing.MockClock, client: Client, server: WebhookServer
 ) -> None:
@@ -206,6 +211,12 @@ async def test_a_replica_without_a_certificate_is_not_ready_and_can_be_stopped(c
 def test_a_server_has_either_files_or_a_service(options: Any) -> None:
     with pytest.raises(ValueError, match="WebhookServer"):
         WebhookServer(Webhooks(), **options)
+
+
+@pytest.mark.parametrize("wrong", [{"url": "http://shops"}, {"service": "Shops"}, {"namespace": "a.b"}])
+def test_what_the_cluster_would_refuse_is_refused_on_each_replica(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))}: "):
+        WebhookServer(Webhooks(), **{"service": "shops", "namespace": "default", **wrong})
 
 
 def test_a_release_consists_of_numbers() -> None:

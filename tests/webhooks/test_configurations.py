@@ -135,12 +135,20 @@ def test_a_url_and_certificates_are_in_all_client_configs(ca: str | bytes) -> No
         "https://shops#a",
         "https://[::1",
         "https://shops:x",
+        "https://läden",
     ],
 )
 def test_a_url_that_kube_apiserver_would_not_accept_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="url: ") as raised:
         ALL.configurations(**PLACE, url=url)
     assert "pass" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["service", "namespace"])
+@pytest.mark.parametrize("value", ["", "Shops", "shops.default", "s" * 64])
+def test_a_name_that_no_service_has_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"{name}: .* DNS label"):
+        ALL.configurations(**{**PLACE, name: value})
 
 
 def test_a_ca_without_certificates_or_with_a_key_is_refused() -> None:

@@ -7,9 +7,10 @@ The caller adds the names of the file and the key.
 from __future__ import annotations
 
 import re
+from typing import Final
 from urllib.parse import urlsplit
 
-_DNS_LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+DNS_LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
@@ -25,7 +26,7 @@ def parse_server(url: str) -> str:
     """
     # The part before an "@" may be a password, and the query may contain a token.
     shown = "a URL with '@'" if "@" in url else repr(re.split(r"[?#]", url, maxsplit=1)[0])
-    if not _has_host(url, ("https", "http")):
+    if not has_host(url, ("https", "http")):
         raise CheckError(f"must be a URL such as 'https://host:6443', in ASCII, not {shown}")
     parts = urlsplit(url)
     if "@" in parts.netloc:
@@ -43,12 +44,13 @@ def check_proxy_url(url: str) -> str:
     Raises:
         CheckError: The scheme is not supported, or the host is missing. The message does not quote the URL.
     """
-    if not _has_host(url, ("http", "https", "socks5")):
+    if not has_host(url, ("http", "https", "socks5")):
         raise CheckError("must be a URL with http://, https:// or socks5://, such as 'http://proxy:3128'")
     return url
 
 
-def _has_host(url: str, schemes: tuple[str, ...]) -> bool:
+def has_host(url: str, schemes: tuple[str, ...]) -> bool:
+    """Return whether a URL, in visible ASCII characters, has one of the schemes and a host."""
     try:
         parts = urlsplit(url)
         is_valid = parts.port != 0 and parts.scheme in schemes and bool(parts.hostname)
@@ -63,6 +65,6 @@ def check_namespace(name: str) -> str:
     Raises:
         CheckError: The name is not a DNS label.
     """
-    if not _DNS_LABEL.fullmatch(name):
+    if not DNS_LABEL.fullmatch(name):
         raise CheckError("must be a DNS label (lower-case letters, digits and '-', at most 63)")
     return name

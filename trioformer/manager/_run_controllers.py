@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from .._listeners import listen
+from .._suggestions import describe
 from .._surroundings import as_operator, is_simulated
 from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
@@ -138,6 +139,8 @@ async def run_controllers(
     check_known(always, initializers, "always")
     checks, live_checks = checks or {}, live_checks or {}
     if webhooks is not None:
+        if not hasattr(webhooks, "not_ready_reason"):
+            raise TypeError(f"webhooks= requires a WebhookServer, not {describe(webhooks)}")
         if WEBHOOKS in checks or WEBHOOKS in initializers:
             raise ValueError(f"{WEBHOOKS!r} is the check of webhooks=; rename your check or controller")
         checks = {WEBHOOKS: webhooks.not_ready_reason, **checks}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import Final, final
-from urllib.parse import urlsplit
 
 import attrs
 
+from .._text import quoted
+from ..kubeconfig._internal import DNS_LABEL, has_host
 from ..models import from_dict, resource_of, to_dict
 from ..models.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from ..models.apiextensions_v1 import CustomResourceConversion
@@ -22,17 +23,6 @@ def _pem(ca: str | bytes | None) -> bytes | None:
     return ca.encode() if isinstance(ca, str) else ca
 
 
-def _is_https(url: str) -> bool:
-    """Return whether kube-apiserver accepts the URL of a webhook."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:  # an invalid address or port
-        return False
-    is_plain = "@" not in parts.netloc and not parts.query and not parts.fragment
-    return parts.scheme == "https" and bool(parts.hostname) and port != 0 and is_plain
-
-
 @final
 @attrs.frozen(kw_only=True)
 class Address:
@@ -42,11 +32,15 @@ class Address:
     namespace: str
     port: int
     url: str | None
-    ca: bytes | None = attrs.field(converter=_pem, repr=False)
+    ca: bytes | None = attrs.field(default=None, converter=_pem, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.url is not None and not _is_https(self.url):
-            raise ValueError("url: it must be https://host:port/path, without a user, a query or a fragment")
+        for name, value in (("service", self.service), ("namespace", self.namespace)):
+            if not DNS_LABEL.fullmatch(value):
+                text = "it must be a DNS label (lower-case letters, digits and '-', at most 63)"
+                raise ValueError(f"{name}: {text}, not {quoted(value)}")
+        if self.url is not None and (not has_host(self.url, ("https",)) or {*"@?#"} & {*self.url}):
+            raise ValueError("url: it must be https://host:port/path, in ASCII, without a user, a query or a fragment")
         if self.ca is not None and (b"PRIVATE KEY-----" in self.ca or b"-----BEGIN CERTIFICATE-----" not in self.ca):
             raise ValueError("ca: it must contain certificates in PEM format, and no private key")
 

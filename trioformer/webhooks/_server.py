@@ -17,6 +17,7 @@ from .._serving import GracefulEnd, ServerLimits, serve_app
 from ..client import Client
 from ..models import KubernetesObject, from_dict, resource_of, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition
+from ._configurations import Address
 from ._install import Installer, release_key
 from ._webhooks import MAX_ADMISSION, MAX_CONVERSION, Webhooks
 
@@ -42,8 +43,8 @@ class WebhookServer:
     and installs the webhooks.
 
     Raises:
-        ValueError: ``bind`` is not of the form ``host:port``, ``release`` does not consist of numbers, or the arguments
-            name neither the files nor the Service.
+        ValueError: ``bind`` is not of the form ``host:port``, ``release`` does not consist of numbers, the arguments
+            name neither the files nor the Service, or kube-apiserver would not accept the Service or the URL.
         ModuleNotFoundError: ``service`` is given, and the extra ``trioformer[webhooks]`` is not installed.
     """
 
@@ -80,8 +81,9 @@ class WebhookServer:
         has_files, has_service = (self.certificate, self.key).count(None), (self.service, self.namespace).count(None)
         if {has_files, has_service} != {0, 2}:
             raise ValueError("pass either certificate= and key=, or service= and namespace=, to WebhookServer")
-        if self.service is not None:
-            import_module("._rotation", __package__)  # needs an extra, which must not be missed only on the leader
+        if self.service is not None:  # what only the leader would notice
+            Address(service=self.service, namespace=self.namespace or "", port=self.port, url=self.url)
+            import_module("._rotation", __package__)  # needs an extra
 
     def not_ready_reason(self) -> str:
         """Return the reason why webhooks cannot be called, or an empty string if they can; a check for ``/readyz``."""

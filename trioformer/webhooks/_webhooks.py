@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from .._asgi import Message, Receive, Send, cancel_on_disconnect
+from .._suggestions import describe
 from .._text import suppressed_lines
 from .._util import LogLimit, Slices, first_leaf
 from ..errors import DecodeError
@@ -68,7 +69,7 @@ class Webhooks:
 
     Raises:
         ValueError: A declaration contradicts itself, for example because two classes are versions of the same kind.
-        TypeError: A key is not a kind, or a value is not a function.
+        TypeError: An argument is not a mapping, a key is not a kind, or a value is not a function.
     """
 
     validate: Mapping[Kind, Validate | Webhook] = attrs.field(factory=dict, on_setattr=attrs.setters.frozen)
@@ -86,6 +87,9 @@ class Webhooks:
     _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(60.0), init=False)
 
     def __attrs_post_init__(self) -> None:
+        for name in ("validate", "mutate", "convert"):
+            if not isinstance(given := getattr(self, name), Mapping):
+                raise TypeError(f"{name} must be a mapping of kinds, such as {{Website: check}}, not {describe(given)}")
         routes = [*routes_of("validate", self.validate), *routes_of("mutate", self.mutate)]
         self._routes = {route.path: route for route in routes}
         for hub, converters in self.convert.items():
@@ -115,7 +119,8 @@ class Webhooks:
                 adds them later, such as cert-manager, or for a certificate that the system trusts.
 
         Raises:
-            ValueError: ``url`` is not an ``https`` URL without a query, or ``ca`` does not contain certificates.
+            ValueError: ``service`` or ``namespace`` is not a DNS label, ``url`` is not an ``https`` URL without a
+                query, or ``ca`` does not contain certificates.
         """
         address = _configurations.Address(service=service, namespace=namespace, port=port, url=url, ca=ca)
         return _configurations.configurations([*self._routes.values()], address)
@@ -136,7 +141,7 @@ class Webhooks:
 
         Raises:
             KeyError: ``convert`` does not contain the class.
-            ValueError: ``url`` or ``ca`` is not valid.
+            ValueError: Another argument is not valid.
         """
         if hub not in self.convert:
             raise KeyError(f"{hub.__name__} is not a hub in convert=")

@@ -65,6 +65,7 @@ async def test_a_declaration_in_the_current_directory_is_found(tmp_path: Path, m
         (("manifests", DECLARATION, *PLACE, "--ca-file", "no.crt"), "no.crt cannot be read: No such file"),
         (("manifests", DECLARATION, *PLACE, "--ca-file", __file__), f"{__file__}: it must contain certificates"),
         (("manifests", DECLARATION, *PLACE, "--port", "x"), "--port"),
+        (("manifests", DECLARATION, "--service", "A", "--namespace", "a"), "--service: it must be a DNS label"),
     ],
 )
 async def test_a_mistake_is_one_line(arguments: tuple[str, ...], problem: str) -> None:

@@ -38,7 +38,7 @@ async def run(session: Session, flags: argparse.Namespace) -> int | None:
     except OSError as exc:
         raise CommandError(f"{flags.ca_file} cannot be read: {exc.strerror}") from exc
     except ValueError as exc:
-        raise CommandError(f"{flags.ca_file}: {str(exc).removeprefix('ca: ')}") from exc
+        raise CommandError(f"--{exc}".replace("--ca: ", f"{flags.ca_file}: ", 1)) from exc
     definitions = [
         crd_of(
             *spokes, hub, conversion=webhooks.conversion(hub, service=service, namespace=namespace, port=port, ca=ca)
