@@ -12,8 +12,8 @@ import trio.testing
 import yaml
 
 from tests.support.webhook_replicas import (
-    HOST,
     NAMESPACE,
+    PLACE,
     SECRET,
     SERVICE,
     Rotation,
@@ -58,14 +58,12 @@ async def test_the_documented_roles_are_what_the_leader_and_a_replica_use(
     operator_actions.set(recorder.observer("test"))
     transport = api_server.http_transport(operator=True)
     async with open_client(api_server.config, http_transport=transport) as client, trio.open_nursery() as nursery:
-        rotation = Rotation(
-            client, SERVICE, NAMESPACE, SECRET, HOST, installer(client, validating("a", "b"), converted())
-        )
+        rotation = Rotation(client, PLACE, installer(client, validating("a", "b"), converted()))
         factory = SharedInformerFactory(client)
         rotation.watch(factory)
         await nursery.start(factory.run)
         await nursery.start(rotation.run)
-        await nursery.start(ReplicaCertificate(client, SERVICE, NAMESPACE, SECRET).run)
+        await nursery.start(ReplicaCertificate(client, PLACE).run)
         lease = Lease(metadata=ObjectMeta(name="dead", namespace=NAMESPACE, labels={LABEL: SERVICE}))
         api_server.create(lease)
         await trio.sleep(5)

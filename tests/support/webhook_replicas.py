@@ -20,6 +20,7 @@ from trioformer.models import KubernetesObject, from_dict
 from trioformer.models.admissionregistration_v1 import ValidatingWebhookConfiguration
 from trioformer.models.core_v1 import Secret
 from trioformer.testing import APIServer
+from trioformer.webhooks._configurations import Place
 from trioformer.webhooks._install import Installer
 from trioformer.webhooks._issue import _is_signed_by
 from trioformer.webhooks._replica import ReplicaCertificate
@@ -28,6 +29,7 @@ from trioformer.webhooks._secret_states import STATE, fingerprint
 
 SERVICE, NAMESPACE = "hooks", "default"
 SECRET = "hooks-webhook"
+PLACE = Place(service=SERVICE, namespace=NAMESPACE)
 HOST = f"{SERVICE}.{NAMESPACE}.svc"
 CONFIGURATION = f"{SERVICE}.{NAMESPACE}"
 DAY = 86_400.0
@@ -75,7 +77,7 @@ def installer(
     release: str = "1",
     check_leader: Callable[[], None] = lambda: None,
 ) -> Installer:
-    return Installer(client, SERVICE, release, wanted, CONFIGURATION, check_leader)
+    return Installer(client, PLACE, release, wanted, check_leader)
 
 
 @asynccontextmanager
@@ -107,7 +109,7 @@ class Replica:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with client_with_faults(self.server, self.nursery) as (client, self.transport):
-            self.certificate = ReplicaCertificate(client, SERVICE, NAMESPACE, SECRET)
+            self.certificate = ReplicaCertificate(client, PLACE)
             with self.scope:
                 await self.certificate.run(task_status=task_status)
         self.certificate = None
@@ -136,7 +138,7 @@ class Leader:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with client_with_faults(self.server, self.nursery) as (client, _):
             install = installer(client, *self.wanted, release=self.release)
-            rotation = Rotation(client, SERVICE, NAMESPACE, SECRET, HOST, install)
+            rotation = Rotation(client, PLACE, install)
             factory = SharedInformerFactory(client)
             rotation.watch(factory)
             with self.scope:

@@ -7,7 +7,7 @@ import trio
 import trio.testing
 
 from tests.support.lease_candidates import Fault, FaultInjector
-from tests.support.webhook_replicas import HOST, NAMESPACE, SECRET, SERVICE, edit_secret
+from tests.support.webhook_replicas import HOST, NAMESPACE, PLACE, SECRET, edit_secret
 from trioformer import open_client
 from trioformer.models.coordination_v1 import Lease
 from trioformer.testing import APIServer
@@ -39,7 +39,7 @@ async def test_a_replica_reads_the_secret_again_after_its_announcement(
 
     transport = FaultInjector(api_server.http_transport(), nursery, fault=fault)
     async with open_client(api_server.config, http_transport=transport) as client, trio.open_nursery() as tasks:
-        replica = ReplicaCertificate(client, SERVICE, NAMESPACE, SECRET)
+        replica = ReplicaCertificate(client, PLACE)
         await tasks.start(replica.run)
         await trio.sleep(1)
         (lease,) = api_server.list(Lease, namespace=NAMESPACE)
@@ -52,7 +52,7 @@ async def test_a_replica_keeps_its_certificate_when_the_secret_is_not_valid(
 ) -> None:
     made = issued(api_server)
     async with api_server.open_client(field_manager="operator") as client, trio.open_nursery() as tasks:
-        replica = ReplicaCertificate(client, SERVICE, NAMESPACE, SECRET)
+        replica = ReplicaCertificate(client, PLACE)
         await tasks.start(replica.run)
         context = replica.context()
         edit_secret(api_server, tls_key=issue(HOST, 1_800_000_000.0).key.reveal())

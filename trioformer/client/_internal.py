@@ -26,6 +26,7 @@ from ._writes import write_observer as write_observer
 from ._writes import written_caches as written_caches
 from .bodies._lists import PAGE_SIZE as PAGE_SIZE
 from .bodies._protobuf import PROTOBUF as PROTOBUF
+from .bodies._responses import REASONS as REASONS
 from .bodies._responses import check as check
 from .bodies._responses import streamed_status_error as streamed_status_error
 from .bodies._undecodable import UndecodableHandler as UndecodableHandler

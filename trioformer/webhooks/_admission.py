@@ -7,6 +7,7 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar, final
 
 import attrs
 
+from ..client._internal import REASONS
 from ..models import JSON, FrozenMap, KubernetesObject
 from ..models.authentication_v1 import UserInfo
 
@@ -14,17 +15,6 @@ K = TypeVar("K", bound=KubernetesObject)
 Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]
 
 _UNKNOWN_USER: Final = UserInfo()
-_REASONS: Final = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    409: "Conflict",
-    410: "Gone",
-    422: "Invalid",
-    429: "TooManyRequests",
-}
-"""The reasons of kube-apiserver's own errors, by code."""
 
 
 @final
@@ -93,4 +83,4 @@ class Denied(Exception):  # noqa: N818  # not an error: the function works
         self.causes: dict[str, str] = dict(causes or {})
         self.warnings: tuple[str, ...] = tuple(warnings)
         self.code = code
-        self.reason: str = _REASONS.get(code, "") if reason is None else reason
+        self.reason: str = REASONS.get(code, "") if reason is None else reason

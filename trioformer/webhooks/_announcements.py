@@ -27,6 +27,7 @@ from ..client import Api, Client
 from ..errors import NotFoundError
 from ..models import ObjectMeta
 from ..models.coordination_v1 import Lease, LeaseSpec
+from ._configurations import Place
 
 logger = logging.getLogger("trioformer.webhooks")
 
@@ -48,14 +49,13 @@ class Announcer:
     """Announces the certificate of this replica."""
 
     _client: Client
-    _service: str
-    _namespace: str
+    _place: Place
     _name: str = attrs.field(init=False)
     announced_at: float = attrs.field(default=-math.inf, init=False)
     """When the last announcement was sent, on trio's clock."""
 
     def __attrs_post_init__(self) -> None:
-        self._name = f"{self._service}-webhook-{new_uuid()[:8]}"
+        self._name = f"{self._place.secret}-{new_uuid()[:8]}"
 
     @property
     def is_live(self) -> bool:
@@ -65,12 +65,12 @@ class Announcer:
     async def announce(self, fingerprint: str) -> bool:
         """Write the Lease, and return whether the server has stored it.  A failure is logged."""
         sent_at = trio.current_time()
-        labels, annotations = {SERVICE: self._service}, {FINGERPRINT: fingerprint}
-        metadata = ObjectMeta(name=self._name, namespace=self._namespace, labels=labels, annotations=annotations)
+        labels, annotations = {SERVICE: self._place.service}, {FINGERPRINT: fingerprint}
+        metadata = ObjectMeta(name=self._name, namespace=self._place.namespace, labels=labels, annotations=annotations)
         renewed = datetime.fromtimestamp(wall_time(), UTC)
         spec = LeaseSpec(holder_identity=host_name(), lease_duration_seconds=DURATION, renew_time=renewed)
         try:
-            await self._client.apply(Lease(metadata=metadata, spec=spec), field_manager=self._service, force=True)
+            await self._client.apply(Lease(metadata=metadata, spec=spec), field_manager=self._place.service, force=True)
         except REQUEST_ERRORS as exc:
             log_failure(logger, exc, "the certificate of this replica cannot be announced: ")
             return False
@@ -80,9 +80,9 @@ class Announcer:
     async def withdraw(self) -> None:
         """Delete the Lease, because this replica ends.  A failure does not matter, because the Lease expires."""
         try:
-            await self._client.api(Lease, namespace=self._namespace).delete(self._name)
+            await self._client.api(Lease, namespace=self._place.namespace).delete(self._name)
         except REQUEST_ERRORS as exc:
-            logger.debug("lease %s/%s was not deleted: %s", self._namespace, self._name, exc)
+            logger.debug("lease %s/%s was not deleted: %s", self._place.namespace, self._name, exc)
 
 
 @final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Final, final
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -25,13 +26,13 @@ def _pem(ca: str | bytes | None) -> bytes | None:
 
 @final
 @attrs.frozen(kw_only=True)
-class Address:
+class Place:
     """Where kube-apiserver reaches the webhooks.  The exceptions are those of `Webhooks.configurations`."""
 
     service: str
     namespace: str
-    port: int
-    url: str | None
+    port: int = 443
+    url: str | None = None
     ca: bytes | None = attrs.field(default=None, converter=_pem, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -44,6 +45,21 @@ class Address:
         if self.ca is not None and (b"PRIVATE KEY-----" in self.ca or b"-----BEGIN CERTIFICATE-----" not in self.ca):
             raise ValueError("ca: it must contain certificates in PEM format, and no private key")
 
+    @property
+    def name(self) -> str:
+        """The name of the configurations."""
+        return f"{self.service}.{self.namespace}"
+
+    @property
+    def secret(self) -> str:
+        """The name of the Secret with the certificate."""
+        return f"{self.service}-webhook"
+
+    @property
+    def host(self) -> str:
+        """The host that the certificate is for."""
+        return (urlsplit(self.url).hostname if self.url else None) or f"{self.name}.svc"
+
     def client_config(self, path: str) -> dict[str, object]:
         """Return the ``clientConfig`` of a webhook."""
         service = {"namespace": self.namespace, "name": self.service, "path": path, "port": self.port}
@@ -51,27 +67,27 @@ class Address:
         return {**config, **({} if self.ca is None else {"caBundle": self.ca})}
 
 
-def configurations(routes: list[Route], address: Address) -> tuple[Configuration, ...]:
+def configurations(routes: list[Route], place: Place) -> tuple[Configuration, ...]:
     """Return a configuration for the validating webhooks, and one for the mutating webhooks, if there are any."""
     kinds: tuple[type[Configuration], ...] = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)
     found: list[Configuration] = []
-    metadata = {"name": f"{address.service}.{address.namespace}"}
+    metadata = {"name": place.name}
     for cls, verb in zip(kinds, ("validate", "mutate"), strict=True):
-        if webhooks := [_webhook(route, address) for route in routes if route.verb == verb]:
+        if webhooks := [_webhook(route, place) for route in routes if route.verb == verb]:
             info = resource_of(cls)
             members = {"apiVersion": info.api_version, "kind": info.kind, "metadata": metadata, "webhooks": webhooks}
             found.append(from_dict(cls, members))
     return tuple(found)
 
 
-def _webhook(route: Route, address: Address) -> dict[str, object]:
+def _webhook(route: Route, place: Place) -> dict[str, object]:
     info, declared = resource_of(route.kind), route.webhook
     selector, objects = declared.namespace_selector, declared.object_selector
-    excluded = {"key": _NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", address.namespace]}
+    excluded = {"key": _NAMESPACE_NAME, "operator": "NotIn", "values": ["kube-system", place.namespace]}
     conditions = [{"name": name, "expression": text} for name, text in declared.match_conditions.items()]
     return {
         "name": route.name,
-        "clientConfig": address.client_config(route.path),
+        "clientConfig": place.client_config(route.path),
         "rules": [
             {
                 "operations": [*declared.operations],
@@ -93,8 +109,8 @@ def _webhook(route: Route, address: Address) -> dict[str, object]:
     }
 
 
-def conversion(hub: Kind, address: Address) -> CustomResourceConversion:
+def conversion(hub: Kind, place: Place) -> CustomResourceConversion:
     """Return the ``spec.conversion`` of a CustomResourceDefinition."""
-    config = address.client_config(path_of("convert", resource_of(hub)))
+    config = place.client_config(path_of("convert", resource_of(hub)))
     webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
     return from_dict(CustomResourceConversion, {"strategy": "Webhook", "webhook": webhook})

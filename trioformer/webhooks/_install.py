@@ -25,6 +25,7 @@ from ..errors import NotFoundError
 from ..models import KubernetesObject, from_dict, resource_of, to_dict
 from ..models.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from ..models.apiextensions_v1 import CustomResourceDefinition
+from ._configurations import Place
 
 logger = logging.getLogger("trioformer.webhooks")
 
@@ -53,13 +54,11 @@ class Installer:
     """Installs the webhooks of one release."""
 
     client: Client
-    manager: str
-    """The field manager of the rules."""
+    place: Place
+    """The Service, whose name is the field manager of the rules."""
     release: str
     wanted: Sequence[KubernetesObject]
     """The configurations, and a CustomResourceDefinition with only its ``conversion`` for each converted kind."""
-    name: str
-    """The name of the configurations."""
     check_leader: Callable[[], None]
     """Raises an exception if another process may lead."""
     _reported: set[str] = attrs.field(factory=set, init=False)
@@ -93,14 +92,14 @@ class Installer:
             kept = [each for each in old["webhooks"] if each["name"] not in removed]
             self.check_leader()
             remaining = from_dict(type(wanted), {**old, "webhooks": kept})
-            version = (await api.replace(remaining, field_manager=self.manager)).resource_version
+            version = (await api.replace(remaining, field_manager=self.place.service)).resource_version
         rules = {**raw, "metadata": {**raw["metadata"], "annotations": {RELEASE: self.release}}}
         if not is_newer and names - present.keys():
-            version = await self._apply(api, _with_cas(rules, ca), version, self.manager)
+            version = await self._apply(api, _with_cas(rules, ca), version, self.place.service)
         if names:
-            version = await self._apply(api, _only_cas(raw, names, ca), version, f"{self.manager}-ca")
+            version = await self._apply(api, _only_cas(raw, names, ca), version, f"{self.place.service}-ca")
         if not is_newer:
-            await self._apply(api, rules, version, self.manager)
+            await self._apply(api, rules, version, self.place.service)
         return all(present.get(name, {}).get("caBundle") == ca for name in names)
 
     async def _apply(self, api: Api[KubernetesObject], members: Members, version: str, manager: str) -> str:
@@ -113,7 +112,7 @@ class Installer:
     async def _remove(self, kind: type[KubernetesObject]) -> None:
         """Delete a configuration that this release does not have any more."""
         api = self.client.api(kind)
-        stored = await api.get_or_none(self.name)
+        stored = await api.get_or_none(self.place.name)
         if stored is not None and RELEASE in stored.metadata.annotations and not self._is_newer(stored):
             self.check_leader()
             await api.delete(stored.name, resource_version=stored.resource_version)

@@ -16,6 +16,7 @@ from ..cache import SharedInformer, SharedInformerFactory
 from ..client import Client
 from ..models.core_v1 import Secret
 from ._announcements import RENEW_PERIOD, RETRY_PERIOD, Announcer
+from ._configurations import Place
 from ._secret_states import CERTIFICATE, KEY, fingerprint
 
 logger = logging.getLogger("trioformer.webhooks")
@@ -33,16 +34,14 @@ class ReplicaCertificate:
     """
 
     client: Client
-    service: str
-    namespace: str
-    secret_name: str
+    place: Place
     _context: ssl.SSLContext | None = attrs.field(default=None, init=False, repr=False)
     _fingerprint: str = attrs.field(default="", init=False)
     _changed: trio.Event = attrs.field(factory=trio.Event, init=False)
     _announcer: Announcer = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._announcer = Announcer(self.client, self.service, self.namespace)
+        self._announcer = Announcer(self.client, self.place)
 
     def context(self) -> ssl.SSLContext:
         """Return the TLS context for a new connection."""
@@ -52,14 +51,14 @@ class ReplicaCertificate:
     def not_ready_reason(self) -> str:
         """Return the reason why this replica must not be called, or an empty string."""
         if self._context is None:
-            return f"secret {self.namespace}/{self.secret_name} has no certificate yet; the leader makes it"
+            return f"secret {self.place.namespace}/{self.place.secret} has no certificate yet; the leader makes it"
         # Otherwise the leader may drop the CA of the certificate that this replica serves.
         return "" if self._announcer.is_live else "the certificate of this replica is not announced by a lease"
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Follow the Secret until cancelled; ``nursery.start()`` returns when there is a certificate to serve."""
-        factory = SharedInformerFactory(self.client, namespace=self.namespace)
-        informer = factory.informer(Secret, field_selector={"metadata.name": self.secret_name})
+        factory = SharedInformerFactory(self.client, namespace=self.place.namespace)
+        informer = factory.informer(Secret, field_selector={"metadata.name": self.place.secret})
         try:
             async with trio.open_nursery() as nursery:
                 await nursery.start(factory.run)
@@ -87,7 +86,7 @@ class ReplicaCertificate:
             self._context = pem_context(_secret.Secret(certificate), key)
         except CertificateRefusedError as exc:
             text = "secret %s/%s: %s %s; keeping the previous certificate"
-            logger.warning(text, self.namespace, secret.name, KEY if exc.is_key else CERTIFICATE, exc)
+            logger.warning(text, self.place.namespace, secret.name, KEY if exc.is_key else CERTIFICATE, exc)
             return
         self._fingerprint = found
         self._changed.set()
@@ -101,7 +100,7 @@ class ReplicaCertificate:
             is_announced = await self._announcer.announce(self._fingerprint)
             if is_announced and not was_live:
                 # The leader may have changed the Secret since this replica has read it; see _announcements.py.
-                secret = await self.client.api(Secret, namespace=self.namespace).get_or_none(self.secret_name)
+                secret = await self.client.api(Secret, namespace=self.place.namespace).get_or_none(self.place.secret)
                 if secret is not None:
                     self._take(secret)
             if is_announced and not has_started:

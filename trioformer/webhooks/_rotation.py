@@ -23,6 +23,7 @@ from ..models.coordination_v1 import Lease
 from ..models.core_v1 import Secret
 from . import _issue
 from ._announcements import SERVICE, Announcements, LiveReplica
+from ._configurations import Place
 from ._install import CONFIGURATIONS, Installer
 from ._secret_states import Contents, RotationState, Written, begin, first, proceed, secret_with
 
@@ -40,11 +41,7 @@ class Rotation:
     """Makes and rotates the certificate, and installs the webhooks; a controller of the manager."""
 
     client: Client
-    service: str
-    namespace: str
-    secret_name: str
-    host: str
-    """The name in the certificate."""
+    place: Place
     installer: Installer
     _last: Contents | None = attrs.field(default=None, init=False)
     """The last valid contents of the Secret, to restore them."""
@@ -55,7 +52,7 @@ class Rotation:
 
     def __attrs_post_init__(self) -> None:
         self._controller = Controller(self.name, self._reconcile, reads_own_writes=False)
-        self._announcements = Announcements(self.client.api(Lease, namespace=self.namespace), self.service)
+        self._announcements = Announcements(self.client.api(Lease, namespace=self.place.namespace), self.place.service)
 
     @property
     def name(self) -> str:
@@ -64,14 +61,13 @@ class Rotation:
 
     def watch(self, factory: SharedInformerFactory) -> None:
         """Watch what the rotation depends on with the informers of a factory, which the caller runs."""
-        this = [self.secret_name]
-        secrets = factory.informer(
-            Secret, namespace=self.namespace, field_selector={"metadata.name": self.secret_name}, transform=None
-        )
+        this = [self.place.secret]
+        selector = {"metadata.name": self.place.secret}
+        secrets = factory.informer(Secret, namespace=self.place.namespace, field_selector=selector, transform=None)
         self._controller.watch(secrets, enqueue=lambda _: this)
-        leases = factory.informer(Lease, namespace=self.namespace, label_selector={SERVICE: self.service})
+        leases = factory.informer(Lease, namespace=self.place.namespace, label_selector={SERVICE: self.place.service})
         self._controller.watch(leases, enqueue=lambda _: this, predicates=[annotations_changed])
-        names: set[tuple[type[KubernetesObject], str]] = {(kind, self.installer.name) for kind in CONFIGURATIONS}
+        names: set[tuple[type[KubernetesObject], str]] = {(kind, self.place.name) for kind in CONFIGURATIONS}
         for kind, name in names | {(type(each), each.name) for each in self.installer.wanted}:
             informer = factory.informer(kind, namespace=None, field_selector={"metadata.name": name})
             self._controller.watch(informer, enqueue=lambda _: this)
@@ -80,7 +76,7 @@ class Rotation:
         """Run until cancelled or stopped."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self._controller.run)
-            self._controller.add(self.secret_name)  # there may be nothing to watch yet
+            self._controller.add(self.place.secret)  # there may be nothing to watch yet
             task_status.started()
 
     async def stop(self) -> None:
@@ -95,10 +91,10 @@ class Rotation:
 
     async def _step(self) -> RequeueAfter | None:
         """Install the webhooks, and move the rotation to its next state if the time has come."""
-        stored = await self.client.api(Secret, namespace=self.namespace).get_or_none(self.secret_name)
+        stored = await self.client.api(Secret, namespace=self.place.namespace).get_or_none(self.place.secret)
         current = self._read(stored)
         if current is None:
-            issued = _issue.issue(self.host, wall_time())
+            issued = _issue.issue(self.place.host, wall_time())
             return await self._write(stored, begin(self._last, issued) if self._last else first(issued))
         self._last = current
         replicas = await self._announcements.live()
@@ -113,7 +109,7 @@ class Rotation:
         if wait > 0:
             return RequeueAfter(min(wait, CLOCK_PERIOD))
         if current.state is RotationState.STABLE:
-            return await self._write(stored, begin(current, _issue.issue(self.host, wall_time())))
+            return await self._write(stored, begin(current, _issue.issue(self.place.host, wall_time())))
         return await self._write(stored, proceed(current))
 
     def _read(self, stored: Secret | None) -> Contents | None:
@@ -121,7 +117,7 @@ class Rotation:
         problem = "does not exist"
         if stored is not None:
             try:
-                current = Contents.read(stored, self.host)
+                current = Contents.read(stored, self.place.host)
                 if wall_time() < current.validity.ends:
                     return current
                 problem, self._last = "has expired", None
@@ -129,7 +125,7 @@ class Rotation:
                 problem = f"is not valid, because {exc}"
         what = "a certificate is made" if self._last is None else "the last one is restored and replaced"
         level = logging.INFO if stored is None and self._last is None else logging.WARNING
-        logger.log(level, "secret %s/%s %s; %s", self.namespace, self.secret_name, problem, what)
+        logger.log(level, "secret %s/%s %s; %s", self.place.namespace, self.place.secret, problem, what)
         return None
 
     def _remaining(self, current: Contents, replicas: list[LiveReplica], now: float) -> float:
@@ -148,9 +144,9 @@ class Rotation:
 
     async def _write(self, stored: Secret | None, written: Written) -> RequeueAfter:
         """Write the Secret, if it is still as it was read."""
-        secret = secret_with(stored, written, name=self.secret_name, namespace=self.namespace)
+        secret = secret_with(stored, written, name=self.place.secret, namespace=self.place.namespace)
         self.installer.check_leader()
-        api = self.client.api(Secret, namespace=self.namespace)
+        api = self.client.api(Secret, namespace=self.place.namespace)
         await (api.create(secret) if stored is None else api.replace(secret))
-        logger.info("secret %s/%s: %s", self.namespace, self.secret_name, written[0].name.lower())
+        logger.info("secret %s/%s: %s", self.place.namespace, self.place.secret, written[0].name.lower())
         return RequeueAfter(0)

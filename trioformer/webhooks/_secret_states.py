@@ -40,30 +40,12 @@ class RotationState(enum.Enum):
     SWITCHING = "until every live replica has announced the new certificate"
 
 
-@final
-@attrs.frozen
-class Step:
-    """What the Secret contains in a state, and what follows."""
-
-    keys: tuple[str, ...]
-    """The keys of the Secret."""
-    served: str
-    """The certificate that replicas serve."""
-    trusted: str
-    """The CAs in ``ca.crt``, which the configurations trust."""
-    next: RotationState
-
-
-ROTATION: Final[Mapping[RotationState, Step]] = {
-    RotationState.STABLE: Step(_CURRENT, "the only certificate", "its CA", RotationState.PUBLISHING),
-    RotationState.PUBLISHING: Step(
-        (*_CURRENT, NEXT_CERTIFICATE, NEXT_KEY, NEXT_AUTHORITY), "the old certificate", "both", RotationState.SWITCHING
-    ),
-    RotationState.SWITCHING: Step(
-        (*_CURRENT, NEXT_AUTHORITY), "the old or the new certificate", "both", RotationState.STABLE
-    ),
+KEYS: Final[Mapping[RotationState, tuple[str, ...]]] = {
+    RotationState.STABLE: _CURRENT,
+    RotationState.PUBLISHING: (*_CURRENT, NEXT_CERTIFICATE, NEXT_KEY, NEXT_AUTHORITY),
+    RotationState.SWITCHING: (*_CURRENT, NEXT_AUTHORITY),
 }
-"""The rotation."""
+"""The keys of the Secret in each state."""
 
 
 @final
@@ -85,7 +67,7 @@ class Contents:
         state = RotationState.__members__.get(secret.metadata.annotations.get(STATE, "").upper())
         if state is None:
             raise ValueError(f"the annotation {STATE} is not the name of a state")
-        wanted = ROTATION[state].keys
+        wanted = KEYS[state]
         if missing := [key for key in wanted if not secret.data.get(key)]:
             raise ValueError(f"it has no {', '.join(missing)}")
         data = {key: secret.data[key] for key in wanted}
@@ -129,12 +111,14 @@ def begin(current: Contents, issued: IssuedCertificate) -> Written:
 
 def proceed(current: Contents) -> Written:
     """Return the contents of the next state, when a rotation has begun."""
-    data, following = {**current.data}, ROTATION[current.state].next
-    if following is RotationState.SWITCHING:
+    data = {**current.data}
+    if current.state is RotationState.PUBLISHING:
+        following = RotationState.SWITCHING
         data |= {CERTIFICATE: data[NEXT_CERTIFICATE], KEY: data[NEXT_KEY]}
     else:
+        following = RotationState.STABLE
         data[AUTHORITIES] = data[NEXT_AUTHORITY]
-    return following, {key: data[key] for key in ROTATION[following].keys}
+    return following, {key: data[key] for key in KEYS[following]}
 
 
 def secret_with(stored: Secret | None, written: Written, *, name: str, namespace: str) -> Secret:

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, final
-from urllib.parse import urlsplit
 
 import attrs
 import trio
@@ -17,7 +16,7 @@ from .._serving import GracefulEnd, ServerLimits, serve_app
 from ..client import Client
 from ..models import KubernetesObject, from_dict, resource_of, to_dict
 from ..models.apiextensions_v1 import CustomResourceDefinition
-from ._configurations import Address
+from ._configurations import Place
 from ._install import Installer, release_key
 from ._webhooks import MAX_ADMISSION, MAX_CONVERSION, Webhooks
 
@@ -72,6 +71,7 @@ class WebhookServer:
     shutdown_delay: float = attrs.field(default=3.0, kw_only=True, validator=attrs.validators.ge(0))
     """Seconds for which the server accepts calls after ``stop`` is set, until the cluster no longer sends calls to this
     replica."""
+    _place: Place | None = attrs.field(default=None, init=False)
     _is_serving: bool = attrs.field(default=False, init=False)
     _replica: ReplicaCertificate | None = attrs.field(default=None, init=False)
 
@@ -82,7 +82,8 @@ class WebhookServer:
         if {has_files, has_service} != {0, 2}:
             raise ValueError("pass either certificate= and key=, or service= and namespace=, to WebhookServer")
         if self.service is not None:  # what only the leader would notice
-            Address(service=self.service, namespace=self.namespace or "", port=self.port, url=self.url)
+            place = {"service": self.service, "namespace": self.namespace or ""}
+            self._place = Place(**place, port=self.port, url=self.url)
             import_module("._rotation", __package__)  # needs an extra
 
     def not_ready_reason(self) -> str:
@@ -125,8 +126,8 @@ class WebhookServer:
         listener = await listen(self.bind)
         task_status.started(url_of(listener, "https"))
         assert client is not None
-        service, namespace = self._place
-        self._replica = ReplicaCertificate(client, service, namespace, f"{service}-webhook")
+        assert self._place is not None
+        self._replica = ReplicaCertificate(client, self._place)
         with listener:
             async with trio.open_nursery() as nursery:
                 # The announcement ends after the server, because the leader must wait for this replica until then.
@@ -134,13 +135,6 @@ class WebhookServer:
                 await nursery.start(self._replica.run)
                 await self._serve(listener, self._replica.context, end, trio.TASK_STATUS_IGNORED)
                 nursery.cancel_scope.cancel()
-
-    @property
-    def _place(self) -> tuple[str, str]:
-        """The name and the namespace of the Service."""
-        assert self.service is not None
-        assert self.namespace is not None
-        return self.service, self.namespace
 
     async def _stop_waiting(self, stop: trio.Event, scope: trio.CancelScope) -> None:
         await stop.wait()
@@ -164,17 +158,15 @@ class WebhookServer:
         """Return what only the leader runs if the certificate is not in files."""
         from ._rotation import Rotation  # noqa: PLC0415  # needs an extra
 
-        service, namespace = self._place
-        where: dict[str, Any] = {"service": service, "namespace": namespace, "port": self.port, "url": self.url}
+        assert self._place is not None
+        where: dict[str, Any] = attrs.asdict(self._place)
         wanted: list[KubernetesObject] = [*self.webhooks.configurations(**where)]
         head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
         for hub in self.webhooks.convert:
             conversion = to_dict(self.webhooks.conversion(hub, **where))
             members = {**head, "metadata": {"name": str(resource_of(hub))}, "spec": {"conversion": conversion}}
             wanted.append(from_dict(CustomResourceDefinition, members))
-        name = f"{service}.{namespace}"
-        installer = Installer(client, service, self.release, wanted, name, check_leader)
-        host = (urlsplit(self.url).hostname if self.url else None) or f"{name}.svc"
-        found = Rotation(client, service, namespace, f"{service}-webhook", host, installer)
+        installer = Installer(client, self._place, self.release, wanted, check_leader)
+        found = Rotation(client, self._place, installer)
         found.watch(factory)
         return found

@@ -122,8 +122,8 @@ class Webhooks:
             ValueError: ``service`` or ``namespace`` is not a DNS label, ``url`` is not an ``https`` URL without a
                 query, or ``ca`` does not contain certificates.
         """
-        address = _configurations.Address(service=service, namespace=namespace, port=port, url=url, ca=ca)
-        return _configurations.configurations([*self._routes.values()], address)
+        place = _configurations.Place(service=service, namespace=namespace, port=port, url=url, ca=ca)
+        return _configurations.configurations([*self._routes.values()], place)
 
     def conversion(
         self,
@@ -145,8 +145,8 @@ class Webhooks:
         """
         if hub not in self.convert:
             raise KeyError(f"{hub.__name__} is not a hub in convert=")
-        address = _configurations.Address(service=service, namespace=namespace, port=port, url=url, ca=ca)
-        return _configurations.conversion(hub, address)
+        place = _configurations.Place(service=service, namespace=namespace, port=port, url=url, ca=ca)
+        return _configurations.conversion(hub, place)
 
     # --- the ASGI application -----------------------------------------------------------------------------------------
 

@@ -41,8 +41,7 @@ _WRITTEN: Final = "the server reports success, so read the object before you try
 _metadata_of: Final = level_decoder(("metadata",))
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 
-# apimachinery pkg/api/errors, NewGenericServerResponse.
-_REASONS: Final[Mapping[int, str]] = {
+REASONS: Final[Mapping[int, str]] = {
     400: "BadRequest",
     401: "Unauthorized",
     403: "Forbidden",
@@ -56,6 +55,7 @@ _REASONS: Final[Mapping[int, str]] = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
+"""The reasons by code, as in apimachinery's ``NewGenericServerResponse``."""
 
 
 def check(response: Response, *, method: str, where: str) -> None:
@@ -224,7 +224,7 @@ def status_error(response: Response, *, method: str, where: str) -> TrioformerEr
     if response.code < 400:
         problem = "a redirect, which is not followed" if "location" in response.headers else "not a Kubernetes object"
         return unexpected_response(response, where, problem)
-    reason = _REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
+    reason = REASONS.get(response.code, "InternalError" if response.code >= 500 else "")
     if response.code == 409 and method == "POST":
         reason = "AlreadyExists"
     what = f"the body is {len(response.body)} bytes of JSON, but not a Status"
