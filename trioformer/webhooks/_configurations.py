@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias, final
 from urllib.parse import urlsplit
 
 import attrs
@@ -14,7 +15,8 @@ from ..models.admissionregistration_v1 import MutatingWebhookConfiguration, Vali
 from ..models.apiextensions_v1 import CustomResourceConversion
 from ._declarations import Kind, Route, path_of
 
-Configuration = ValidatingWebhookConfiguration | MutatingWebhookConfiguration
+Configuration: TypeAlias = ValidatingWebhookConfiguration | MutatingWebhookConfiguration
+CONFIGURATIONS: Final = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)
 
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """The label with the name of each namespace, which kube-apiserver sets."""
@@ -67,17 +69,14 @@ class Place:
         return {**config, **({} if self.ca is None else {"caBundle": self.ca})}
 
 
-def configurations(routes: list[Route], place: Place) -> tuple[Configuration, ...]:
-    """Return a configuration for the validating webhooks, and one for the mutating webhooks, if there are any."""
-    kinds: tuple[type[Configuration], ...] = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)
-    found: list[Configuration] = []
+def configurations(routes: Iterable[Route], place: Place) -> Iterator[Configuration]:
+    """Yield a configuration for the validating webhooks, and one for the mutating webhooks, if there are any."""
     metadata = {"name": place.name}
-    for cls, verb in zip(kinds, ("validate", "mutate"), strict=True):
+    for cls, verb in zip(CONFIGURATIONS, ("validate", "mutate"), strict=True):
         if webhooks := [_webhook(route, place) for route in routes if route.verb == verb]:
             info = resource_of(cls)
             members = {"apiVersion": info.api_version, "kind": info.kind, "metadata": metadata, "webhooks": webhooks}
-            found.append(from_dict(cls, members))
-    return tuple(found)
+            yield from_dict(cls, members)
 
 
 def _webhook(route: Route, place: Place) -> dict[str, object]:

@@ -108,8 +108,10 @@ def path_of(verb: str, info: ResourceInfo) -> str:
     return f"/{verb}/{info.group or 'core'}/{info.plural}"
 
 
-def routes_of(verb: Verb, declared: Mapping[Kind, Validate | Webhook] | Mapping[Kind, Mutate | Webhook]) -> list[Route]:
-    """Return the webhooks of a declaration.  The exceptions are those of `Webhooks`."""
+def routes_of(
+    verb: Verb, declared: Mapping[Kind, Validate | Webhook] | Mapping[Kind, Mutate | Webhook]
+) -> dict[str, Route]:
+    """Return the webhooks of a declaration by path.  The exceptions are those of `Webhooks`."""
     routes: dict[str, Route] = {}
     for kind, value in declared.items():
         info, webhook = resource_of(kind), value if isinstance(value, Webhook) else Webhook(value)
@@ -123,7 +125,7 @@ def routes_of(verb: Verb, declared: Mapping[Kind, Validate | Webhook] | Mapping[
             raise ValueError(f"validate: {kind.__name__}: only mutating webhooks have a reinvocation_policy")
         name = webhook.name or f"{verb}.{info.plural}.{info.group or 'core'}"
         routes[path] = Route(verb, kind, webhook, path, name)
-    return list(routes.values())
+    return routes
 
 
 def check_converters(hub: Kind, converters: Converters) -> None:

@@ -23,9 +23,8 @@ from .._text import quoted
 from ..client import Api, Client
 from ..errors import NotFoundError
 from ..models import KubernetesObject, from_dict, resource_of, to_dict
-from ..models.admissionregistration_v1 import MutatingWebhookConfiguration, ValidatingWebhookConfiguration
 from ..models.apiextensions_v1 import CustomResourceDefinition
-from ._configurations import Place
+from ._configurations import CONFIGURATIONS, Place
 
 logger = logging.getLogger("trioformer.webhooks")
 
@@ -33,7 +32,6 @@ RELEASE: Final = "webhooks.trioformer/release"
 """The annotation of a configuration or CRD with the release that has written the rules."""
 
 Members: TypeAlias = dict[str, Any]
-CONFIGURATIONS: Final = (ValidatingWebhookConfiguration, MutatingWebhookConfiguration)
 
 
 def release_key(release: str) -> tuple[int, ...]:

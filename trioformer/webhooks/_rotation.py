@@ -23,8 +23,8 @@ from ..models.coordination_v1 import Lease
 from ..models.core_v1 import Secret
 from . import _issue
 from ._announcements import SERVICE, Announcements, LiveReplica
-from ._configurations import Place
-from ._install import CONFIGURATIONS, Installer
+from ._configurations import CONFIGURATIONS, Place
+from ._install import Installer
 from ._secret_states import Contents, RotationState, Written, begin, first, proceed, secret_with
 
 logger = logging.getLogger("trioformer.webhooks")

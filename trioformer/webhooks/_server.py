@@ -82,8 +82,7 @@ class WebhookServer:
         if {has_files, has_service} != {0, 2}:
             raise ValueError("pass either certificate= and key=, or service= and namespace=, to WebhookServer")
         if self.service is not None:  # what only the leader would notice
-            place = {"service": self.service, "namespace": self.namespace or ""}
-            self._place = Place(**place, port=self.port, url=self.url)
+            self._place = Place(service=self.service, namespace=self.namespace or "", port=self.port, url=self.url)
             import_module("._rotation", __package__)  # needs an extra
 
     def not_ready_reason(self) -> str:

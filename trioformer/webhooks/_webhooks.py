@@ -90,8 +90,7 @@ class Webhooks:
         for name in ("validate", "mutate", "convert"):
             if not isinstance(given := getattr(self, name), Mapping):
                 raise TypeError(f"{name} must be a mapping of kinds, such as {{Website: check}}, not {describe(given)}")
-        routes = [*routes_of("validate", self.validate), *routes_of("mutate", self.mutate)]
-        self._routes = {route.path: route for route in routes}
+        self._routes = routes_of("validate", self.validate) | routes_of("mutate", self.mutate)
         for hub, converters in self.convert.items():
             check_converters(hub, converters)
         self._hubs = {path_of("convert", resource_of(hub)): hub for hub in self.convert}
@@ -123,7 +122,7 @@ class Webhooks:
                 query, or ``ca`` does not contain certificates.
         """
         place = _configurations.Place(service=service, namespace=namespace, port=port, url=url, ca=ca)
-        return _configurations.configurations([*self._routes.values()], place)
+        return tuple(_configurations.configurations(self._routes.values(), place))
 
     def conversion(
         self,
