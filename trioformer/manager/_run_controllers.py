@@ -121,6 +121,7 @@ async def run_controllers(
         ValueError: A controller name is unknown or not valid, ``http`` is not of the form ``host:port``, a number is
             negative, the leader election is not valid, or ``metrics`` already has a factory or an election with the
             same name.
+        TypeError: ``webhooks`` is not a WebhookServer.
         ConfigError: The certificate or the key of ``http`` or ``webhooks`` cannot be read or is not valid.
         ListenError: A server cannot listen on the address of ``http`` or ``webhooks``.
         RuntimeError: The factory is already running.

@@ -104,7 +104,8 @@ class Roles:
             if role is None:
                 problems.append(f'{kind.lower()}.{_GROUP} "{name}" not found')
                 continue
-            title = f'RoleBinding "{binding["metadata"]["name"]}/{where}"' if where else _titled(binding)
+            bound = binding["metadata"]["name"]
+            title = f'RoleBinding "{bound}/{where}"' if where else f'ClusterRoleBinding "{bound}"'
             reason = f'allowed by {title} of {kind} "{name}" to {_described(subject, where)}'
             yield from ((rule, reason) for rule in self._rules_of(role))
 
@@ -138,10 +139,6 @@ def _is(subject: JSONObject, user: User, namespace: str) -> bool:
             return subject.get("name") in user.groups
         case _:
             return user.name == f"{ACCOUNT}{subject.get('namespace') or namespace}:{subject.get('name')}"
-
-
-def _titled(binding: JSONObject) -> str:
-    return f'ClusterRoleBinding "{binding["metadata"]["name"]}"'
 
 
 def _described(subject: JSONObject, namespace: str) -> str:
