@@ -56,6 +56,15 @@ class Wait:
     """Whether another client wrote the Lease between this candidate's read and its write."""
 
 
+class NotAcquiredError(Exception):
+    """A single attempt did not acquire the Lease."""
+
+    def __init__(self, delay: float) -> None:
+        super().__init__("the lease was not acquired")
+        self.delay = delay
+        """The time until the next attempt, in seconds."""
+
+
 @final
 @attrs.define(eq=False)
 class Acquisition:
@@ -91,6 +100,19 @@ class Acquisition:
                     self._watch.record_poll()
                 self._log_holder()
                 await self._wait(result)
+
+    async def run_once(self) -> Term:
+        """Try to acquire the Lease once.
+
+        Raises:
+            NotAcquiredError: Another candidate holds the Lease, or a request failed.
+        """
+        self._claim.may_hold = False
+        result = await self._try()
+        if isinstance(result, Wait):
+            raise NotAcquiredError(max(result.delay, result.at_least))
+        self._claim.clear_failures()
+        return result
 
     async def _try(self) -> Term | Wait:
         claim, options = self._claim, self._options

@@ -39,7 +39,7 @@ from ..client import Client
 from ..client._internal import without_retries
 from ..errors import LeadershipLostError
 from ..models.coordination_v1 import Lease
-from ._acquire import Acquisition
+from ._acquire import Acquisition, NotAcquiredError
 from ._background import background
 from ._hold import Hold
 from ._leadership import (
@@ -220,16 +220,23 @@ class LeaderElector:
                 async with self.lead() as leadership:
                     return await async_fn(leadership)
             except Exception as error:  # raised again, unless the loss of this election is its reason
-                if not again_after_loss or error is not self._raised_by_loss:
+                if not again_after_loss or not self._continues_after(error):
                     raise
-                if not isinstance(error, LeadershipLostError):
-                    if trio.current_effective_deadline() == -math.inf:
-                        raise  # nothing runs after the caller's cancellation that could replace what has failed
-                    logger.exception(
-                        "lease %s: the leader code of %r failed as it ended; waiting for the lease again",
-                        self._claim,
-                        self.identity,
-                    )
+
+    def _continues_after(self, error: Exception) -> bool:
+        """Return True if the loss of the leadership is the reason for an exception, so that the run can continue."""
+        if error is not self._raised_by_loss:
+            return False
+        if not isinstance(error, LeadershipLostError):
+            if trio.current_effective_deadline() == -math.inf:
+                return False  # nothing runs after the caller's cancellation that could replace what has failed
+            logger.error(
+                "lease %s: the leader code of %r failed as it ended; waiting for the lease again",
+                self._claim,
+                self.identity,
+                exc_info=error,
+            )
+        return True
 
     @opened_by("leadership", "async with elector.lead() as leadership:")
     async def lead(self) -> AsyncGenerator[Leadership, None]:
@@ -240,20 +247,25 @@ class LeaderElector:
         If the block itself raises an exception after the loss, this exception is raised instead, with a note that
         explains the loss.
         """
+        async with self._lead(Acquisition.run) as leadership:
+            yield leadership
+
+    @asynccontextmanager
+    async def _lead(self, acquire: Callable[[Acquisition], Awaitable[Term]]) -> AsyncGenerator[Leadership, None]:
         if self._state is not CandidateState.IDLE:
             raise trio.BusyResourceError(f"the candidate {self.identity!r} for lease {self._claim} is already running")
         try:
             self._state = CandidateState.ACQUIRING
-            term = await self._acquire()
+            term = await self._acquire(acquire)
             self._state = CandidateState.HOLDING
             async with self._hold(term):
                 yield Leadership._create(term)
         finally:
             self._state = CandidateState.IDLE
 
-    async def _acquire(self) -> Term:
+    async def _acquire(self, acquire: Callable[[Acquisition], Awaitable[Term]]) -> Term:
         try:
-            return await Acquisition(self._claim, self._watch, self.identity, self.options).run()
+            return await acquire(Acquisition(self._claim, self._watch, self.identity, self.options))
         except BaseException:
             if self._claim.may_hold:  # cancelled during a write, or on_new_leader raised
                 await release(self._claim, self.identity, self.options)
@@ -311,6 +323,32 @@ class LeaderElector:
 
     def _text_of_loss(self, loss: Loss) -> str:
         return f"lease {self._claim}: {self.identity!r} lost the leadership: {loss.reason}"
+
+
+def claim_of(elector: LeaderElector) -> LeaseClaim:
+    """Return an elector's view of its Lease."""
+    return elector._claim
+
+
+async def try_run(elector: LeaderElector, async_fn: Callable[[Leadership], Awaitable[object]]) -> float:
+    """Try to acquire the lease once.  After a success, run ``async_fn`` and hold the lease while it runs.
+
+    Returns:
+        0 when ``async_fn`` has ended or the leadership was lost.  If the lease was not acquired, the time until the
+        next attempt, in seconds.
+
+    Raises:
+        Exception: The function ``async_fn`` raised an exception, as in :meth:`LeaderElector.run`.
+    """
+    try:
+        async with elector._lead(Acquisition.run_once) as leadership:
+            await async_fn(leadership)
+    except NotAcquiredError as error:
+        return error.delay
+    except Exception as error:  # raised again, unless the loss of this election is its reason
+        if not elector._continues_after(error):
+            raise
+    return 0
 
 
 async def run_as_leader(

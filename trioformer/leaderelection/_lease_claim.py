@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar, final
@@ -17,7 +17,7 @@ from typing import Final, TypeVar, final
 import attrs
 import trio
 
-from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, outcome_of
+from .._retry import QUICK_TRIES, REQUEST_ERRORS, Outcome, QuickTries, count_failure, outcome_of
 from .._text import quoted
 from ..errors import (
     ConflictError,
@@ -49,6 +49,8 @@ class LeaseClaim:
     _identity: str
     _options: LeaderElectionOptions
     _clocks: Clocks = attrs.field(init=False)
+    group: str = attrs.field(default="", init=False)
+    """A name for all claims that fail together.  A failure is then logged once for the whole group."""
     may_hold: bool = attrs.field(default=False, init=False)
     """Whether a write that acquires the Lease was sent and not rejected."""
     renewals: int = attrs.field(default=0, init=False)
@@ -93,6 +95,11 @@ class LeaseClaim:
     def expires_at(self) -> float:
         """The time on trio's clock when another holder's lease expires, or infinity if there is no other holder."""
         return self.observed_at + self.duration if self.is_held_by_another() else math.inf
+
+    @property
+    def free_at(self) -> float:
+        """The time on trio's clock when this candidate can acquire the Lease unless another candidate renews it."""
+        return self.observed_at + (self.duration if self.holder not in ("", self._identity) else 0)
 
     @property
     def awaited(self) -> str:
@@ -188,6 +195,19 @@ class LeaseClaim:
             return
         if record.renew_time is not None and last.renew_time is not None and record.renew_time > last.renew_time:
             self._observe(record)
+
+    def observe_event(self, record: LeaseRecord) -> None:
+        """Record the state of the Lease in an event, unless this candidate wrote it.
+
+        The event may be older than the last poll.  Then the lease duration is measured from a later time than
+        necessary, and the next attempt reads the Lease.
+        """
+        if record.holder_identity != self._identity:
+            self._observe(record)
+
+    def annotate(self, annotations: Mapping[str, str]) -> None:
+        """Set annotations of the Lease with the next write."""
+        self._lock.annotations = annotations
 
     async def try_renew(self, term: Term) -> bool:
         """Renew the Lease.  Return False if another candidate holds the Lease, or has held it in the meantime."""
@@ -291,6 +311,6 @@ class LeaseClaim:
         self.failures += 1
         self.last_error = self.failure = error
         line = f"{what}: {str(error).removeprefix(f'lease {self._lock}: ')}"
-        is_known = self._last_logged.get(what) == line
+        is_known = self._last_logged.get(what) == line or bool(self.group and not count_failure(error, self.group))
         logger.log(logging.DEBUG if is_known else level, "lease %s: %s", self._lock, line)
         self._last_logged[what] = line

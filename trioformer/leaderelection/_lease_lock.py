@@ -16,6 +16,7 @@ from ..client import Api
 from ..client._internal import obtain_credential, plugin_of
 from ..errors import DecodeError, NotFoundError
 from ..models import ObjectMeta
+from ..models._internal import EMPTY_MAP
 from ..models.coordination_v1 import Lease, LeaseSpec
 from ..watchtools import resuming_watch
 from ..watchtools._internal import ResumingWatch
@@ -87,6 +88,8 @@ class LeaseLock:
     _api: Api[Lease]
     name: str
     _labels: Mapping[str, str]
+    annotations: Mapping[str, str] = attrs.field(default=EMPTY_MAP, init=False)
+    """Annotations to set with the next write.  Other annotations of the Lease are kept."""
     _lease: Lease | None = attrs.field(default=None, init=False)
 
     def __str__(self) -> str:
@@ -147,7 +150,9 @@ class LeaseLock:
 
     async def create(self, record: LeaseRecord) -> None:
         """Create the Lease.  If the Lease already exists, the server responds with a conflict."""
-        metadata = ObjectMeta(name=self.name, namespace=self._api.namespace, labels=self._labels)
+        metadata = ObjectMeta(
+            name=self.name, namespace=self._api.namespace, labels=self._labels, annotations=self.annotations
+        )
         self._lease = await self._api.create(Lease(metadata=metadata, spec=record.written_to(LeaseSpec())))
 
     async def update(self, record: LeaseRecord) -> None:
@@ -158,4 +163,6 @@ class LeaseLock:
         metadata = lease.metadata
         if any(metadata.labels.get(key) != value for key, value in self._labels.items()):
             metadata = metadata.evolve(labels={**metadata.labels, **self._labels})
+        if any(metadata.annotations.get(key) != value for key, value in self.annotations.items()):
+            metadata = metadata.evolve(annotations={**metadata.annotations, **self.annotations})
         self._lease = await self._api.replace(lease.evolve(metadata=metadata, spec=record.written_to(lease.spec)))
