@@ -1,0 +1,409 @@
+"""Hold the Leases of a member and of its ranges.
+
+Each range has a Lease, and the Lease alone decides which member owns the range.  Each member has another Lease, which
+shows that it is live, and whose annotation contains the ranges that the member asks for.  The annotation is not on the
+Lease of the range, because each renewal would then conflict with the writes of other members.
+
+An informer shows all these Leases to :mod:`._plan`, which decides what to do next.  The informer's cache may be late or
+broken: each attempt to acquire a range reads its Lease, and waits until the Lease has not changed for its duration.
+
+The states of a range on one member::
+
+    ELSEWHERE ──▶ ACQUIRING ──▶ HELD ──▶ GIVING_UP
+      ▲ ▲ ▲           │           │           │
+      │ │ └───────────┘           │           │    another member holds it, or a request failed
+      │ └─────────────────────────┘           │    the lease was lost
+      └───────────────────────────────────────┘    drained and released, or the lease was lost
+
+A task of :meth:`Ownership.run` exists for each range that is not ELSEWHERE.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, final
+
+import attrs
+import trio
+
+from .._retry import REQUEST_ERRORS
+from ..cache import ApiListWatch, Deleted, ReflectorOptions, SharedInformer, Updated
+from ..client import Client
+from ..errors import DecodeError
+from ..leaderelection import LeaderElectionOptions, LeaderElector, Leadership
+from ..leaderelection._internal import LeaseRecord, claim_of, try_run
+from ..models.coordination_v1 import Lease
+from ._plan import Plan, RangeView, View, make_plan
+
+QUIET_PERIOD: Final = 10.0
+"""The time without a change of the live members before ranges are moved between them, in seconds."""
+KEPT_DURATIONS: Final = 10
+"""The number of lease durations after which the Lease of a member that ended is deleted."""
+SHARES: Final = "trioformer.dev/shares"
+"""The label of all Leases: the name of the shares."""
+RANGES: Final = "trioformer.dev/ranges"
+"""The label of all Leases: the number of ranges."""
+RANGE: Final = "trioformer.dev/range"
+"""The label of the Lease of a range: its number."""
+ASKS: Final = "trioformer.dev/asks"
+"""The annotation of the Lease of a member: the numbers of the ranges that it asks for."""
+
+logger = logging.getLogger("trioformer.sharding")
+
+
+class RangeState(enum.Enum):
+    """The state of a range on one member."""
+
+    ELSEWHERE = "not held"
+    ACQUIRING = "being acquired"
+    HELD = "held"
+    GIVING_UP = "being given up"
+
+
+OWN: Final = (RangeState.HELD, RangeState.GIVING_UP)
+
+
+@final
+@attrs.frozen
+class OwnedRange:
+    """A range that this member owns."""
+
+    number: int
+    """The number of the range."""
+    leadership: Leadership
+    """The leadership, which ends when the Lease is lost or released."""
+    giving_up: trio.Event
+    """Set when the member gives the range up."""
+
+
+@final
+@attrs.frozen(kw_only=True)
+class OwnershipState:
+    """A member's view of all members and ranges."""
+
+    members: Mapping[str, frozenset[int]]
+    """The live members, and the ranges that each asks for."""
+    owners: Mapping[int, str]
+    """The holders of the ranges, without the ranges that are free."""
+    preferred: Mapping[int, str]
+    """The member that each range should have."""
+    ranges: Mapping[int, RangeState]
+    """The state of each range on this member."""
+    moves: int
+    """How often this member has acquired a range."""
+    quiet_at: float
+    """The time, on trio's clock, from which ranges may be moved between live members."""
+    waits_for: str
+    """A live holder with another number of ranges, for which this member waits, or an empty string."""
+
+    @property
+    def own(self) -> frozenset[int]:
+        """The ranges that this member holds."""
+        return frozenset(number for number, state in self.ranges.items() if state in OWN)
+
+
+@final
+@attrs.define(eq=False)
+class _Range:
+    """A range on this member."""
+
+    elector: LeaderElector
+    state: RangeState = RangeState.ELSEWHERE
+    giving_up: trio.Event = attrs.field(factory=trio.Event)  # replaced with each acquisition
+    retry_at: float = -math.inf
+
+
+@final
+@attrs.frozen(kw_only=True)
+class _Sighting:
+    """What the informer has shown of a Lease, and when."""
+
+    version: str
+    holder: str
+    ranges: str
+    is_range: bool
+    asks: frozenset[int]
+    changed_at: float
+    duration: float
+
+    @property
+    def expires_at(self) -> float:
+        return self.changed_at + self.duration if self.holder else -math.inf
+
+
+@final
+class Ownership:
+    """The ranges that one member owns, by their Leases.
+
+    The member takes free ranges, asks for ranges that it should have, and gives up ranges that another member should
+    have.  See :mod:`._plan` for the rules.
+
+    Args:
+        client: The client, which should not share its rate limit with the reconciles.
+        name: The name of the shares, which begins the names of all Leases.
+        namespace: The namespace of all Leases.
+        identity: The identity of this member.  It must be unique, and a DNS subdomain, because it ends the name of the
+            member's Lease.
+        ranges: The number of ranges, which must be the same for all members.
+        options: The durations, which must be the same for all members.  ``on_new_leader`` is not used.
+        hold: The leader code of one range.  It must run until it is cancelled, or until ``giving_up`` is set. Then it
+            must end everything that it does for the range, and return.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        *,
+        namespace: str,
+        identity: str,
+        ranges: int,
+        options: LeaderElectionOptions,
+        hold: Callable[[OwnedRange], Awaitable[None]],
+    ) -> None:
+        self._name, self._identity, self._count, self._hold = name, identity, str(ranges), hold
+        self._options = attrs.evolve(
+            options, labels={**options.labels, SHARES: name, RANGES: self._count}, on_new_leader=None
+        )
+
+        def elector(lease: str, options: LeaderElectionOptions) -> LeaderElector:
+            made = LeaderElector(client, name=lease, namespace=namespace, identity=identity, options=options)
+            claim_of(made).group = f"shares {namespace}/{name}"
+            return made
+
+        self._api = client.api(Lease, namespace=namespace)
+        self._member_lease = f"{name}-member-{identity}"
+        self._member = elector(self._member_lease, self._options)
+        self._ranges = [_Range(elector(f"{name}-range-{n}", self._range_options(n))) for n in range(ranges)]
+        self._numbers = {f"{name}-range-{number}": number for number in range(ranges)}
+        self._informer = SharedInformer(
+            ApiListWatch(self._api, label_selector=f"{SHARES}={name}"),
+            options=ReflectorOptions(grace_period=options.grace_period),
+        )
+        self._sightings: dict[str, _Sighting] = {}
+        self._live: Mapping[str, frozenset[int]] = {}
+        self._quiet_at = self._live_since = math.inf
+        self._plan: Plan | None = None
+        self._waits_for = ""
+        self._moves = 0
+        self._stopping = trio.Event()
+        self._has_left = False
+        self._changed = trio.Event()  # replaced with each plan
+
+    def _range_options(self, number: int) -> LeaderElectionOptions:
+        labels = {**self._options.labels, RANGE: str(number)}
+        return attrs.evolve(self._options, labels=labels, grace_period=math.inf)
+
+    def __repr__(self) -> str:
+        own = sorted(self.state.own)
+        return f"<{type(self).__name__} of {self._name!r}: {self._identity!r} owns {own} of {self._count} ranges>"
+
+    @property
+    def state(self) -> OwnershipState:
+        """A snapshot of the members, the owners and the own ranges."""
+        views = [self._view_of(each) for each in self._ranges]
+        now = trio.current_time()
+        return OwnershipState(
+            members=self._live,
+            owners={number: each.holder for number, each in enumerate(views) if each.holder and now < each.free_at},
+            preferred=dict(enumerate(self._plan.preferred if self._plan is not None else ())),
+            ranges={number: each.state for number, each in enumerate(self._ranges)},
+            moves=self._moves,
+            quiet_at=self._quiet_at,
+            waits_for=self._waits_for,
+        )
+
+    def stop(self) -> None:
+        """Leave: end the membership, then give up all ranges.  :meth:`run` returns when they are released."""
+        self._stopping.set()
+        self._wake()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own ranges until cancelled, or until everything is given up after :meth:`stop`.
+
+        ``nursery.start()`` returns when the Leases have been listed.  An ownership can be run only once.
+
+        Raises:
+            ExceptionGroup: The function ``hold`` raised an exception.  Or all responses during ``grace_period`` seconds
+                were permanent errors, and no response before that was a success.
+
+        Cancellation: each ``hold`` is cancelled, and its Lease is renewed until ``hold`` has ended.  Then the Lease is
+            released, which takes at most ``renew_deadline`` seconds.
+        """
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._informer.run)
+            for lease in self._informer.lister:  # before the first plan
+                self._see(lease)
+            nursery.start_soon(self._follow)
+            nursery.start_soon(self._be_member)
+            task_status.started()
+            await self._follow_plans(nursery)
+            nursery.cancel_scope.cancel()
+
+    # --- membership -------------------------------------------------------------------------------------------------
+
+    async def _be_member(self) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._hold_membership)
+            await self._stopping.wait()
+            nursery.cancel_scope.cancel()
+        await self._delete(self._member_lease)
+        self._has_left = True
+        self._wake()
+
+    async def _hold_membership(self) -> None:
+        await self._member.run(self._be_live, again_after_loss=True)
+
+    async def _be_live(self, leadership: Leadership) -> None:
+        self._live_since = trio.current_time()
+        self._member.options = attrs.evolve(self._options, grace_period=math.inf)  # requests have succeeded
+        self._wake()
+        await trio.sleep_forever()
+
+    async def _delete(self, lease: str, version: str | None = None) -> None:
+        try:
+            with trio.move_on_after(self._options.request_deadline):
+                await self._api.delete(lease, resource_version=version)
+        except REQUEST_ERRORS as error:  # the holder of range 0 tries again
+            logger.debug("lease %s of a member that has ended is not deleted: %s", lease, error)
+
+    # --- observations -----------------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        with self._informer.subscribe() as notifications:
+            async for each in notifications:
+                if isinstance(each, Deleted):
+                    # The holder of a range that was deleted creates its Lease again, so this is not a release.
+                    self._sightings.pop(each.object.name, None)
+                    self._wake()
+                else:
+                    self._see(each.new if isinstance(each, Updated) else each.object)
+
+    def _see(self, lease: Lease) -> None:
+        last = self._sightings.get(lease.name)
+        if last is not None and last.version == lease.resource_version:
+            return
+        try:
+            record = LeaseRecord.of(lease)
+        except DecodeError:
+            return  # the next attempt reports it
+        if (number := self._numbers.get(lease.name)) is not None:
+            claim_of(self._ranges[number].elector).observe_event(record)
+        asks = lease.metadata.annotations.get(ASKS, "").split(",")
+        sighting = _Sighting(
+            version=lease.resource_version,
+            holder=record.holder_identity,
+            ranges=lease.metadata.labels.get(RANGES, ""),
+            is_range=RANGE in lease.metadata.labels,
+            asks=frozenset(number for number in range(len(self._ranges)) if str(number) in asks),
+            changed_at=trio.current_time(),
+            duration=max(float(record.lease_duration_seconds), self._options.lease_duration),
+        )
+        self._sightings[lease.name] = sighting
+        is_renewal = last is not None and trio.current_time() < last.expires_at and last.holder == sighting.holder
+        if last is None or not is_renewal or (last.asks, last.ranges) != (sighting.asks, sighting.ranges):
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+
+    def _view_of(self, each: _Range) -> RangeView:
+        if each.state in OWN:
+            return RangeView(holder=self._identity, free_at=math.inf)
+        claim = claim_of(each.elector)
+        # A range without a Lease, and a range that is held by a former process with this identity, are free.
+        free_at = max(claim.free_at, self._live_since) if claim.holder != self._identity else -math.inf
+        return RangeView(holder=claim.holder, free_at=free_at, retry_at=each.retry_at)
+
+    # --- plans ------------------------------------------------------------------------------------------------------
+
+    async def _follow_plans(self, nursery: trio.Nursery) -> None:
+        while not self._has_left or any(each.state is not RangeState.ELSEWHERE for each in self._ranges):
+            # no checkpoint between here and the wait
+            self._changed = trio.Event()
+            wake_at = self._follow_plan(nursery)
+            with trio.move_on_at(wake_at):
+                await self._changed.wait()
+
+    def _follow_plan(self, nursery: trio.Nursery) -> float:
+        """Make a plan, and start to follow it.  Return the time of the next plan."""
+        now = trio.current_time()
+        live = self._live_members(now)
+        if live.keys() != self._live.keys():
+            self._quiet_at = now + QUIET_PERIOD
+        self._live = live
+        plan = self._plan = make_plan(
+            View(
+                identity=self._identity,
+                asks=live,
+                ranges=[self._view_of(each) for each in self._ranges],
+                giving_up=[n for n, each in enumerate(self._ranges) if each.state is RangeState.GIVING_UP],
+                quiet_at=self._quiet_at,
+                now=now,
+                retry_period=self._options.retry_period,
+                lease_duration=self._options.lease_duration,
+            )
+        )
+        claim_of(self._member).annotate({ASKS: ",".join(map(str, plan.ask))})
+        for number in plan.take:
+            self._ranges[number].state, self._ranges[number].retry_at = RangeState.ACQUIRING, math.inf
+            nursery.start_soon(self._own, number)
+        for number in range(len(self._ranges)) if self._has_left else plan.give_up:
+            if self._ranges[number].state is RangeState.HELD:
+                self._ranges[number].state = RangeState.GIVING_UP
+                self._ranges[number].giving_up.set()
+        return min(plan.wake_at, self._clean_up(nursery, now))
+
+    def _live_members(self, now: float) -> Mapping[str, frozenset[int]]:
+        """Return the live members with the same number of ranges, and the ranges that each asks for."""
+        live: dict[str, frozenset[int]] = {}
+        waits_for = ""
+        for each in self._sightings.values():
+            if now < each.expires_at and each.ranges != self._count and each.is_range:
+                waits_for = each.holder
+            elif now < each.expires_at and not each.is_range and each.ranges == self._count:
+                live[each.holder] = each.asks
+        if waits_for and not self._waits_for:
+            logger.warning(
+                "shares %s: %r waits for %r, which has another number of ranges", self._name, self._identity, waits_for
+            )
+        self._waits_for = waits_for
+        live.pop(self._identity, None)
+        if self._member.is_leader and not self._stopping.is_set() and not waits_for:
+            live[self._identity] = frozenset(self._plan.ask if self._plan is not None else ())
+        return live
+
+    def _clean_up(self, nursery: trio.Nursery, now: float) -> float:
+        """Delete the Leases of members that ended long ago.  Return the time when the next Lease expires."""
+        times = []
+        for name, each in self._sightings.items():
+            if now < each.expires_at:
+                times.append(each.expires_at)
+            elif not each.is_range and name != self._member_lease and self._ranges[0].state is RangeState.HELD:
+                delete_at = each.changed_at + KEPT_DURATIONS * each.duration
+                if now >= delete_at:
+                    self._sightings[name] = attrs.evolve(each, changed_at=now)  # the time of the next attempt
+                    nursery.start_soon(self._delete, name, each.version)
+                times.append(max(delete_at, now + each.duration))
+        return min(times, default=math.inf)
+
+    async def _own(self, number: int) -> None:
+        """Try to acquire a range, and hold it."""
+        each = self._ranges[number]
+        delay = 0.0
+
+        async def hold(leadership: Leadership) -> None:
+            each.state, each.giving_up = RangeState.HELD, trio.Event()
+            self._moves += 1
+            self._wake()
+            await self._hold(OwnedRange(number, leadership, each.giving_up))
+
+        try:
+            delay = await try_run(each.elector, hold)
+        finally:
+            each.state = RangeState.ELSEWHERE
+            each.retry_at = trio.current_time() + (delay or self._options.retry_period)
+            self._wake()
