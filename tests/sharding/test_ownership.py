@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import math
 import random
 
 import httpx
@@ -53,7 +52,7 @@ async def test_a_single_member_owns_all_ranges_immediately(autojump_clock: trio.
 
 async def test_a_member_that_joins_gets_its_part_a_few_ranges_at_a_time(autojump_clock: trio.testing.MockClock) -> None:
     async with range_owners(drain=lambda: 1.0) as ranges:
-        for count in range(1, 9):
+        for count in range(1, 6):
             await ranges.start()
             await trio.sleep(9.9)
             assert ranges.moves == [] or count == 1, "the members have not been quiet for 10 s"
@@ -63,7 +62,7 @@ async def test_a_member_that_joins_gets_its_part_a_few_ranges_at_a_time(autojump
                 assert len(ranges.moves) <= RANGES / count + 1
                 assert ranges.most_without_owner <= RANGES // 8
             ranges.forget()
-        await trio.sleep(100)
+        await trio.sleep(60)
         assert ranges.moves == []
 
 
@@ -125,7 +124,7 @@ async def test_a_member_that_leaves_owns_its_ranges_until_it_has_drained(
         assert max(ranges.gaps) < 0.5
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 async def test_ranges_of_a_killed_member_are_owned_again_in_time(
     autojump_clock: trio.testing.MockClock, seed: int
 ) -> None:
@@ -136,8 +135,7 @@ async def test_ranges_of_a_killed_member_are_owned_again_in_time(
         members[seed % 4].kill()
         await trio.sleep(BOUND)
         assert ranges.loads() == [6, 5, 5]
-        assert len(ranges.moves) == 4
-        await trio.sleep(100)
+        await trio.sleep(SETTLED)
         assert len(ranges.moves) == 4
 
 
@@ -212,10 +210,10 @@ async def test_a_slow_member_gets_its_part_and_causes_no_oscillation(autojump_cl
         slow = await ranges.start("slow")
         slow.transport.latency = lambda: 2.0  # so two requests take longer than rank 1 waits
         slow.inject("slow")
-        await trio.sleep(120)
+        await trio.sleep(60)
         assert ranges.is_even()
         assert len(ranges.moves) <= 5
-        await trio.sleep(200)
+        await trio.sleep(60)
         assert len(ranges.moves) <= 5
 
 
@@ -245,7 +243,7 @@ async def test_a_broken_watch_delays_nothing_and_makes_no_second_owner(autojump_
         await settle(ranges)
         blind.inject(lambda request: "hang" if request.url.path.endswith("/leases") else "none")
         ranges.server.disconnect_watches()
-        await trio.sleep(200)
+        await trio.sleep(60)
         assert ranges.moves == []
         other.kill()
         await trio.sleep(BOUND + 15)
@@ -257,16 +255,16 @@ async def test_a_flapping_member_moves_only_what_it_owned(autojump_clock: trio.t
         for _ in range(3):
             await ranges.start()
         await settle(ranges)
-        for _ in range(20):
+        for _ in range(6):
             member = await ranges.start("flapping")
             await trio.sleep(8)
             await member.leave()
         assert ranges.moves == []
-        for _ in range(5):
+        for _ in range(3):
             member = await ranges.start("flapping")
             await trio.sleep(SETTLED)
             await member.leave()
-        assert len(ranges.moves) <= 5 * 2 * 4
+        assert len(ranges.moves) <= 3 * 2 * 4
 
 
 async def test_a_response_that_is_lost_costs_one_attempt(autojump_clock: trio.testing.MockClock) -> None:
@@ -335,6 +333,21 @@ async def test_a_member_waits_for_owners_with_another_number_of_ranges(
         assert new.ownership.state.waits_for == ""
 
 
+async def test_a_restarted_member_does_not_wait_for_its_former_number_of_ranges(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with range_owners() as ranges:
+        member = await ranges.start("a")
+        await trio.sleep(1)
+        member.kill()
+        await member.ended.wait()
+        before = trio.current_time()
+        await ranges.start("a", ranges=8)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(ranges.owners) == 8
+        assert trio.current_time() == before
+
+
 async def test_an_exception_in_hold_ends_the_run_and_releases_the_leases(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
@@ -400,10 +413,10 @@ async def test_each_range_is_logged_once_when_it_is_taken_and_given_up(
 
 
 async def run_story(seed: int) -> RangeOwners:
-    """Start, kill, stop and disturb members for four minutes; the ranges settle after that."""
+    """Start, kill, stop and disturb members for some minutes; the ranges settle after that."""
     rng = random.Random(seed)
     kinds: tuple[Fault, ...] = ("none", "none", "none", "refuse", "hang", "lose response", "deliver late", "slow")
-    ends_at = 240.0
+    ends_at = 150.0
     async with range_owners(drain=lambda: rng.expovariate(1.0)) as ranges:
         while trio.current_time() < ends_at:
             await trio.sleep(rng.expovariate(1 / 8))
@@ -444,16 +457,12 @@ def check_story(seed: int) -> RangeOwners:
 @hypothesis.given(seed=st.integers(0, 2**32))
 @hypothesis.settings(max_examples=20 if IS_LONG else 3)
 def test_no_range_has_two_owners_whatever_happens(seed: int) -> None:
-    check_story(seed)
+    ranges = check_story(seed)
+    assert len(ranges.moves) > 2 * RANGES
+    assert max(ranges.gaps) > 0
 
 
 @pytest.mark.long
 def test_no_range_has_two_owners_in_hundreds_of_stories() -> None:
     for seed in range(200):
         check_story(seed)
-
-
-def test_the_stories_have_many_owners() -> None:
-    ranges = check_story(0)
-    assert len(ranges.moves) > 50
-    assert math.isfinite(max(ranges.gaps))

@@ -121,6 +121,16 @@ def test_a_held_range_is_taken_when_its_lease_expires() -> None:
     assert plan_of("a", [""], asks=live, ranges={0: view}, now=110.0).take == [0]
 
 
+def test_a_range_that_a_live_member_did_not_renew_is_taken_by_another() -> None:
+    preferred = assign("ab", [""])[0]
+    holder = "b" if preferred == "a" else "a"
+    view = RangeView(holder=holder, free_at=110.0)
+    before = plan_of(preferred, [""], asks=dict.fromkeys("ab", ()), ranges={0: view}, now=109.0)
+    assert (before.preferred, before.take, before.wake_at) == ([holder], [], 110.0)
+    after = plan_of(preferred, [""], asks=dict.fromkeys("ab", ()), ranges={0: view}, now=110.0)
+    assert (after.preferred, after.take) == ([preferred], [0])
+
+
 def test_a_failed_attempt_is_repeated_after_its_delay() -> None:
     view = attrs.evolve(FREE, retry_at=103.0)
     plan = plan_of("a", [""], asks={"a": ()}, ranges={0: view})

@@ -24,6 +24,7 @@ import enum
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final, final
 
 import attrs
@@ -119,15 +120,15 @@ class _Range:
 @final
 @attrs.frozen(kw_only=True)
 class _Sighting:
-    """What the informer has shown of a Lease, and when."""
+    """What the informer has shown of a Lease.  Equal sightings lead to the same plan, until they expire."""
 
-    version: str
     holder: str
     ranges: str
     is_range: bool
     asks: frozenset[int]
-    changed_at: float
-    duration: float
+    version: str = attrs.field(eq=False)
+    changed_at: float = attrs.field(eq=False)
+    duration: float = attrs.field(eq=False)
 
     @property
     def expires_at(self) -> float:
@@ -165,20 +166,22 @@ class Ownership:
         hold: Callable[[OwnedRange], Awaitable[None]],
     ) -> None:
         self._name, self._identity, self._count, self._hold = name, identity, str(ranges), hold
-        self._options = attrs.evolve(
-            options, labels={**options.labels, SHARES: name, RANGES: self._count}, on_new_leader=None
-        )
+        self._options = options = attrs.evolve(options, on_new_leader=None)
+        labels = {**options.labels, SHARES: name, RANGES: self._count}
 
-        def elector(lease: str, options: LeaderElectionOptions) -> LeaderElector:
-            made = LeaderElector(client, name=lease, namespace=namespace, identity=identity, options=options)
+        def elector(lease: str, labels: Mapping[str, str], grace_period: float) -> LeaderElector:
+            own = attrs.evolve(options, labels=labels, grace_period=grace_period)
+            made = LeaderElector(client, name=lease, namespace=namespace, identity=identity, options=own)
             claim_of(made).group = f"shares {namespace}/{name}"
             return made
 
         self._api = client.api(Lease, namespace=namespace)
         self._member_lease = f"{name}-member-{identity}"
-        self._member = elector(self._member_lease, self._options)
-        self._ranges = [_Range(elector(f"{name}-range-{n}", self._range_options(n))) for n in range(ranges)]
+        self._member = elector(self._member_lease, labels, options.grace_period)
         self._numbers = {f"{name}-range-{number}": number for number in range(ranges)}
+        self._ranges = [
+            _Range(elector(lease, {**labels, RANGE: str(number)}, math.inf)) for lease, number in self._numbers.items()
+        ]
         self._informer = SharedInformer(
             ApiListWatch(self._api, label_selector=f"{SHARES}={name}"),
             options=ReflectorOptions(grace_period=options.grace_period),
@@ -192,10 +195,6 @@ class Ownership:
         self._stopping = trio.Event()
         self._has_left = False
         self._changed = trio.Event()  # replaced with each plan
-
-    def _range_options(self, number: int) -> LeaderElectionOptions:
-        labels = {**self._options.labels, RANGE: str(number)}
-        return attrs.evolve(self._options, labels=labels, grace_period=math.inf)
 
     def __repr__(self) -> str:
         own = sorted(self.state.own)
@@ -219,7 +218,7 @@ class Ownership:
     def stop(self) -> None:
         """Leave: end the membership, then give up all ranges.  :meth:`run` returns when they are released."""
         self._stopping.set()
-        self._wake()
+        self._changed.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own ranges until cancelled, or until everything is given up after :meth:`stop`.
@@ -246,22 +245,19 @@ class Ownership:
     # --- membership -------------------------------------------------------------------------------------------------
 
     async def _be_member(self) -> None:
+        async def be_live(leadership: Leadership) -> None:
+            self._live_since = trio.current_time()
+            self._member.options = attrs.evolve(self._options, grace_period=math.inf)  # a request has succeeded
+            self._changed.set()
+            await trio.sleep_forever()
+
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._hold_membership)
+            nursery.start_soon(partial(self._member.run, be_live, again_after_loss=True))
             await self._stopping.wait()
             nursery.cancel_scope.cancel()
         await self._delete(self._member_lease)
         self._has_left = True
-        self._wake()
-
-    async def _hold_membership(self) -> None:
-        await self._member.run(self._be_live, again_after_loss=True)
-
-    async def _be_live(self, leadership: Leadership) -> None:
-        self._live_since = trio.current_time()
-        self._member.options = attrs.evolve(self._options, grace_period=math.inf)  # requests have succeeded
-        self._wake()
-        await trio.sleep_forever()
+        self._changed.set()
 
     async def _delete(self, lease: str, version: str | None = None) -> None:
         try:
@@ -278,7 +274,7 @@ class Ownership:
                 if isinstance(each, Deleted):
                     # The holder of a range that was deleted creates its Lease again, so this is not a release.
                     self._sightings.pop(each.object.name, None)
-                    self._wake()
+                    self._changed.set()
                 else:
                     self._see(each.new if isinstance(each, Updated) else each.object)
 
@@ -298,17 +294,13 @@ class Ownership:
             holder=record.holder_identity,
             ranges=lease.metadata.labels.get(RANGES, ""),
             is_range=RANGE in lease.metadata.labels,
-            asks=frozenset(number for number in range(len(self._ranges)) if str(number) in asks),
+            asks=frozenset(number for number in self._numbers.values() if str(number) in asks),
             changed_at=trio.current_time(),
             duration=max(float(record.lease_duration_seconds), self._options.lease_duration),
         )
         self._sightings[lease.name] = sighting
-        is_renewal = last is not None and trio.current_time() < last.expires_at and last.holder == sighting.holder
-        if last is None or not is_renewal or (last.asks, last.ranges) != (sighting.asks, sighting.ranges):
-            self._wake()
-
-    def _wake(self) -> None:
-        self._changed.set()
+        if last != sighting or trio.current_time() >= last.expires_at:
+            self._changed.set()
 
     def _view_of(self, each: _Range) -> RangeView:
         if each.state in OWN:
@@ -322,10 +314,8 @@ class Ownership:
 
     async def _follow_plans(self, nursery: trio.Nursery) -> None:
         while not self._has_left or any(each.state is not RangeState.ELSEWHERE for each in self._ranges):
-            # no checkpoint between here and the wait
-            self._changed = trio.Event()
-            wake_at = self._follow_plan(nursery)
-            with trio.move_on_at(wake_at):
+            self._changed = trio.Event()  # no checkpoint between here and the wait
+            with trio.move_on_at(self._follow_plan(nursery)):
                 await self._changed.wait()
 
     def _follow_plan(self, nursery: trio.Nursery) -> float:
@@ -351,7 +341,7 @@ class Ownership:
         for number in plan.take:
             self._ranges[number].state, self._ranges[number].retry_at = RangeState.ACQUIRING, math.inf
             nursery.start_soon(self._own, number)
-        for number in range(len(self._ranges)) if self._has_left else plan.give_up:
+        for number in self._numbers.values() if self._has_left else plan.give_up:
             if self._ranges[number].state is RangeState.HELD:
                 self._ranges[number].state = RangeState.GIVING_UP
                 self._ranges[number].giving_up.set()
@@ -362,16 +352,15 @@ class Ownership:
         live: dict[str, frozenset[int]] = {}
         waits_for = ""
         for each in self._sightings.values():
-            if now < each.expires_at and each.ranges != self._count and each.is_range:
+            if now >= each.expires_at or each.holder == self._identity:
+                continue
+            if each.is_range and each.ranges != self._count:
                 waits_for = each.holder
-            elif now < each.expires_at and not each.is_range and each.ranges == self._count:
+            elif not each.is_range and each.ranges == self._count:
                 live[each.holder] = each.asks
         if waits_for and not self._waits_for:
-            logger.warning(
-                "shares %s: %r waits for %r, which has another number of ranges", self._name, self._identity, waits_for
-            )
+            logger.warning("shares %s: waiting for %r, which has another number of ranges", self._name, waits_for)
         self._waits_for = waits_for
-        live.pop(self._identity, None)
         if self._member.is_leader and not self._stopping.is_set() and not waits_for:
             live[self._identity] = frozenset(self._plan.ask if self._plan is not None else ())
         return live
@@ -398,7 +387,7 @@ class Ownership:
         async def hold(leadership: Leadership) -> None:
             each.state, each.giving_up = RangeState.HELD, trio.Event()
             self._moves += 1
-            self._wake()
+            self._changed.set()
             await self._hold(OwnedRange(number, leadership, each.giving_up))
 
         try:
@@ -406,4 +395,4 @@ class Ownership:
         finally:
             each.state = RangeState.ELSEWHERE
             each.retry_at = trio.current_time() + (delay or self._options.retry_period)
-            self._wake()
+            self._changed.set()

@@ -27,8 +27,7 @@ from typing import Final, final
 
 import attrs
 
-MOVING_FRACTION: Final = 8
-"""At most one range in this number moves at a time."""
+MOVING_FRACTION: Final = 8  # at most an eighth of the ranges
 
 
 @final
@@ -41,7 +40,7 @@ class RangeView:
     free_at: float
     """The time when the range became free, or becomes free unless it is renewed.  Infinity for an own range."""
     retry_at: float = -math.inf
-    """The time before which this member must not try to take the range again."""
+    """The time of the next attempt to take the range, or infinity during an attempt."""
 
 
 @final
@@ -86,28 +85,18 @@ def score(member: str, number: int) -> int:
 
 
 def assign(members: Collection[str], holders: Sequence[str]) -> list[str]:
-    """Return the preferred member of each range.
-
-    Args:
-        members: The live members.
-        holders: The holder of each range, or an empty string.
-    """
+    """Return the preferred member of each range, from the live members and the live holder of each range, if any."""
     if not members:
         return []
     quota, extra = divmod(len(holders), len(members))
     loads = dict.fromkeys(members, 0)
     preferred = [""] * len(holders)
-    pairs = [
-        (holders[number] == each, score(each, number), each, number)
-        for each in members
-        for number in range(len(holders))
-    ]
+    pairs = [(holder == each, score(each, n), each, n) for each in members for n, holder in enumerate(holders)]
     for _, _, member, number in sorted(pairs, reverse=True):
-        if preferred[number] or loads[member] >= quota + (extra > 0):
-            continue
-        extra -= loads[member] == quota
-        loads[member] += 1
-        preferred[number] = member
+        if not preferred[number] and loads[member] < quota + (extra > 0):
+            extra -= loads[member] == quota
+            loads[member] += 1
+            preferred[number] = member
     return preferred
 
 
@@ -115,9 +104,7 @@ def make_plan(view: View) -> Plan:
     """Return what this member does next."""
     me, now = view.identity, view.now
     free = {number for number, each in enumerate(view.ranges) if now >= each.free_at}
-    holders = [
-        "" if number in free or each.holder not in view.asks else each.holder for number, each in enumerate(view.ranges)
-    ]
+    holders = [each.holder if now < each.free_at and each.holder in view.asks else "" for each in view.ranges]
     preferred = assign(view.asks, holders)
     wanted = {n for n, member in enumerate(preferred) if member != holders[n] and n in view.asks[member]}
     is_quiet = now >= view.quiet_at
@@ -126,11 +113,10 @@ def make_plan(view: View) -> Plan:
         if me not in view.asks or each.free_at == math.inf:
             continue
         due = each.free_at
-        if preferred[number] != me and each.holder != me:
+        if preferred[number] != me:
             others = view.asks.keys() - {preferred[number]}
-            rank = 1 + sum(score(other, number) > score(me, number) for other in others)
-            due += rank * view.retry_period
-            due += view.lease_duration if not each.holder and number in wanted else 0
+            due += view.retry_period * (1 + sum(score(other, number) > score(me, number) for other in others))
+            due += view.lease_duration if number in wanted and not each.holder else 0
         due = max(due, each.retry_at)
         if now >= due:
             take.append(number)
