@@ -299,7 +299,7 @@ class Ownership:
             duration=max(float(record.lease_duration_seconds), self._options.lease_duration),
         )
         self._sightings[lease.name] = sighting
-        if last != sighting or trio.current_time() >= last.expires_at:
+        if last is None or last != sighting or sighting.changed_at >= last.expires_at:
             self._changed.set()
 
     def _view_of(self, each: _Range) -> RangeView:
