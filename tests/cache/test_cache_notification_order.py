@@ -173,7 +173,7 @@ async def test_a_burst_arrives_in_the_order_of_the_watch(
 
     nursery.start_soon(read)
     nursery.start_soon(informer.run)
-    sink = next(iter(informer._reflectors.values()))._sink
+    sink = next(iter(informer._reflectors.parts.values()))._sink
     sink.replace([pod("a", 1, uid="old"), pod("b", 1)], "1", bad={})
     await trio.testing.wait_all_tasks_blocked()
     seen.clear()

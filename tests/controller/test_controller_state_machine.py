@@ -128,7 +128,7 @@ class World:
                 retry_forever=True, watch_list=self.setting.watch_list, watch_error_handler=lambda _: None
             ),
         )
-        for reflector in self.informer._reflectors.values():
+        for reflector in self.informer._reflectors.parts.values():
             reflector._pacing.rng.seed(self.setting.seed)  # so that an example can be repeated
 
     def index(self, pod: Pod) -> tuple[str, ...]:

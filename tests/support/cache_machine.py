@@ -391,7 +391,7 @@ async def open_world(setting: Setting, listeners: Sequence[Join] = ()) -> AsyncI
             options=options,
         )
         informer.add_event_handler(PickyHandler(), name="picky")
-        for reflector in informer._reflectors.values():
+        for reflector in informer._reflectors.parts.values():
             reflector._pacing.rng.seed(setting.seed)  # so that an example can be repeated
         # In a message the label is spoiled by a wire type that does not exist.
         label = b"\x0b\n\x03bad\x12\x04wire"

@@ -24,6 +24,7 @@ from trioformer import (
     label_index,
     open_client,
 )
+from trioformer.cache import Released
 from trioformer.cache._bad_objects import Quarantined, QuarantineReason
 from trioformer.cache.factory._requests import InformerKey
 from trioformer.models import KubernetesObject, PartialObjectMetadata, metadata_kind
@@ -117,5 +118,7 @@ async def informers(client: Client, nursery: trio.Nursery) -> None:
                     assert_type((old, new), tuple[Pod, Pod])
                 case Deleted(object=pod, is_stale=stale):
                     assert_type((pod, stale), tuple[Pod, bool])
+                case Released(object=pod):
+                    assert_type(pod, Pod)
                 case other:
                     assert_never(other)

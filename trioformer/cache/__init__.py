@@ -27,6 +27,7 @@ from .processor._notifications import Added as Added
 from .processor._notifications import Deleted as Deleted
 from .processor._notifications import FilteringHandler as FilteringHandler
 from .processor._notifications import Notification as Notification
+from .processor._notifications import Released as Released
 from .processor._notifications import ResourceEventHandler as ResourceEventHandler
 from .processor._notifications import Updated as Updated
 from .processor._processor import HandlerRegistration as HandlerRegistration
@@ -54,6 +55,7 @@ __all__ = [
     "Notification",
     "Reflector",
     "ReflectorOptions",
+    "Released",
     "ResourceEventHandler",
     "SharedInformer",
     "SharedInformerFactory",

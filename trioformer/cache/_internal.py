@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from ._bad_objects import Quarantined as Quarantined
+from .factory._factory import attach_shares as attach_shares
+from .informer._parts import Part as Part
+from .informer._parts import share_of as share_of
+from .informer._reflectors import DividedSource as DividedSource
 from .informer._shared_informer import add_paused_handler as add_paused_handler
 from .informer._sharing import share_with_threads as share_with_threads
 from .informer._statistics import InformerStatistics as InformerStatistics
@@ -13,4 +17,5 @@ from .reflector._list_watch import EventSource as EventSource
 from .reflector._list_watch import ListWatch as ListWatch
 from .reflector._status import ReflectorStatistics as ReflectorStatistics
 from .reflector._transform import Transform as Transform
+from .store._division import Share as Share
 from .store._indexer import IndexFunc as IndexFunc

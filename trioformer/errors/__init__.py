@@ -39,6 +39,7 @@
     │       └── ServerTimeoutError      504
     ├── CacheNotSyncedError             a lister was used before its cache had synced
     ├── QuarantinedError                the newest state of an object cannot be stored: names the key and the reason
+    ├── NotOwnedError                   another process caches an object, or its range is not cached yet
     ├── CacheSyncError                  caches have not synced in time: names each with its reason
     ├── IndexerError                    an index is unknown or already exists, or its function failed
     ├── LeadershipLostError             a lease could not be kept, and the leader code was cancelled
@@ -78,6 +79,7 @@ from ._cache import CacheSyncError as CacheSyncError
 from ._cache import HandlerOverflowError as HandlerOverflowError
 from ._cache import IndexerError as IndexerError
 from ._cache import LeadershipLostError as LeadershipLostError
+from ._cache import NotOwnedError as NotOwnedError
 from ._cache import QuarantinedError as QuarantinedError
 from ._cache import TransformError as TransformError
 from ._manifests import ManifestError as ManifestError
@@ -129,6 +131,7 @@ __all__ = [
     "MethodNotAllowedError",
     "NotFoundError",
     "NotInCacheError",
+    "NotOwnedError",
     "PortForwardError",
     "ProxyError",
     "QuarantinedError",

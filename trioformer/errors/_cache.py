@@ -12,6 +12,7 @@ __all__ = [
     "HandlerOverflowError",
     "IndexerError",
     "LeadershipLostError",
+    "NotOwnedError",
     "NotSynced",
     "QuarantinedError",
     "TransformError",
@@ -65,6 +66,13 @@ class QuarantinedError(TrioformerError):
         self.key = key
         self.reason = reason
         self.since = since
+
+
+class NotOwnedError(TrioformerError):
+    """A cache with shares was asked for an object that another process caches, or whose range it does not cache yet.
+
+    If the lister returned None instead, a controller would treat the object as deleted.
+    """
 
 
 class IndexerError(TrioformerError):

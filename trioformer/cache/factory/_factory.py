@@ -31,6 +31,7 @@ from ._cache_sync import wait_until_synced
 from ._entry import FactoryEntry
 from ._requests import (
     DEFAULT,
+    Divider,
     FactoryTransform,
     FromFactory,
     InformerDefaults,
@@ -395,3 +396,14 @@ def _describe(entry: _Entry) -> str:
     if state.quarantined > len(named) and entry.informer.has_synced:
         named = tuple(entry.informer.lister.quarantined().values())
     return str(attrs.evolve(state, first_quarantined=named))
+
+
+def attach_shares(factory: SharedInformerFactory, divider: Divider) -> None:
+    """Divide all informers of a factory, which has none yet.
+
+    Raises:
+        RuntimeError: The factory already has informers, or is divided already.
+    """
+    if factory._entries or factory._defaults.divider is not None:
+        raise RuntimeError("shares require a factory of their own, without informers; open them before informer()")
+    factory._defaults = attrs.evolve(factory._defaults, divider=divider)

@@ -13,6 +13,7 @@ from ...client import Client
 from ...client._internal import FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, PartialObjectMetadata, ResourceInfo, resource_of
 from ...models._internal import EMPTY_MAP
+from ..informer._reflectors import DividedSource
 from ..informer._shared_informer import SharedInformer
 from ..reflector._list_watch import ApiListWatch, checked_query, restrictions_of
 from ..reflector._options import ReflectorOptions
@@ -146,6 +147,17 @@ class InformerRequest(Generic[T]):
     indexers: Mapping[str, IndexFunc[T]] | None
 
 
+class Divider(Protocol):
+    """What divides the informers of a factory between several processes."""
+
+    def divide(self, source: ApiListWatch[T] | Mapping[str, ApiListWatch[T]]) -> DividedSource[T] | None:
+        """Return the divided source of a new informer, or None if the informer caches all objects."""
+        ...
+
+    def add(self, informer: SharedInformer[T], source: DividedSource[T]) -> None:
+        """Add an informer with a divided source."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class InformerDefaults:
@@ -161,6 +173,8 @@ class InformerDefaults:
     transform: FactoryTransform | None
     drop_managed_fields: bool
     options: ReflectorOptions
+    divider: Divider | None = None
+    """What divides the informers between several processes."""
 
     def key_for(self, request: InformerRequest[T]) -> InformerKey:
         """Return the key of the informer that a request refers to, after applying the defaults.
@@ -204,10 +218,14 @@ class InformerDefaults:
             sources: ApiListWatch[T] | dict[str, ApiListWatch[T]] = source(key.namespaces and key.namespaces[0])
         else:
             sources = {namespace: source(namespace) for namespace in key.namespaces}
-        return SharedInformer(
-            sources,
+        divided = None if self.divider is None else self.divider.divide(sources)
+        informer = SharedInformer(
+            divided or sources,
             resync_period=self.resync_period_for(request),
             indexers=request.indexers,
             transform=self.transform_for(request),
             options=self.options,
         )
+        if self.divider is not None and divided is not None:
+            self.divider.add(informer, divided)
+        return informer

@@ -27,9 +27,10 @@ from ..._util import Slices
 from ...errors import DecodeError, IndexerError
 from ...models import KubernetesObject, key_of
 from .._bad_objects import BadObject, Quarantined, QuarantineReason
-from ..processor._notifications import Added, Deleted, Notification, Updated
+from ..processor._notifications import Added, Deleted, Notification, Released, Updated
 from ..processor._processor import PeriodGrid, Processor
 from ..store._delta_fifo import Batch, Bookmark, Change, Deletion, DeltaFIFO, Replaced
+from ..store._division import Division
 from ..store._indexer import Indexer, Staged, drain
 from ..store._quarantine import Quarantine, StagedQuarantine
 from ..store._resource_versions import ResourceVersions
@@ -68,13 +69,14 @@ class ProcessLoop(Generic[T]):
         fifo: The queue of changes.
         indexer: The indexer that stores the objects.
         processor: The processor that notifies the listeners.
-        versions: The resourceVersions that the indexer has reached.  The cache has synced when all namespaces in
+        versions: The resourceVersions that the indexer has reached.  The cache has synced when all parts in
             ``versions`` have been listed.
         quarantine: The quarantine for the keys of bad objects.
+        division: The parts of the cache, or None if it has only one.
         ends_on_mistakes: Whether to raise an error if the transform or an index function fails on every object of the
             first list.
-        on_synced: A function that is called when all namespaces have been listed.
-        on_undecodable: A function that is called with the namespace, the object and the error when an index function
+        on_synced: A function that is called when all parts have been listed.
+        on_undecodable: A function that is called with the part, the object and the error when an index function
             cannot decode a field.
     """
 
@@ -83,11 +85,11 @@ class ProcessLoop(Generic[T]):
     _processor: Processor[T]
     _versions: ResourceVersions
     _quarantine: Quarantine
+    _division: Division | None
     _ends_on_mistakes: bool = attrs.field(kw_only=True, alias="ends_on_mistakes")
     _on_synced: Callable[[], None] = attrs.field(kw_only=True, alias="on_synced")
     _on_undecodable: Callable[[str, T, DecodeError], None] = attrs.field(kw_only=True, alias="on_undecodable")
-    _unlisted: set[str] = attrs.field(init=False)
-    _has_several_namespaces: bool = attrs.field(init=False)
+    _unlisted: set[str] = attrs.field(factory=set, init=False)
     _mistakes: Mistakes = attrs.field(factory=Mistakes, init=False)
     _apply_slice: Callable[[list[Change[T]], int], int] = attrs.field(init=False)
     """Applies changes until it is time for a checkpoint, and returns their number."""
@@ -100,13 +102,21 @@ class ProcessLoop(Generic[T]):
 
     def __attrs_post_init__(self) -> None:
         self._apply_slice, self._swap = self._apply_changes, self._swap_content
-        self._unlisted = set(self._versions.namespaces)
-        self._has_several_namespaces = self._versions.namespaces != ("",)
         self._fifo.apply_now = self._apply_now
 
     def hold(self, lock: threading.RLock) -> None:
         """Hold a lock during each step that changes the cache, because other threads read the cache."""
         self._apply_slice, self._swap = _holding(lock, self._apply_slice, 0), _holding(lock, self._swap, None)
+
+    def begin(self) -> None:
+        """Begin with the first lists; a divided cache may have no parts yet, and is then complete."""
+        self._unlisted = set(self._versions.namespaces)
+        if not self._unlisted:
+            self._end_first_list()
+
+    def _end_first_list(self) -> None:
+        self._on_synced()
+        self._processor.distribute_initial(self._indexer.snapshot())
 
     async def run(self) -> None:
         """Apply batches from the queue until cancelled."""
@@ -151,8 +161,8 @@ class ProcessLoop(Generic[T]):
         for change in islice(batch, begin, None):
             # no checkpoint here: the indexer, its version and the notifications change together
             self._apply_one(change, notifications)
-            if self._has_several_namespaces:
-                self._versions.advance(self._namespace_of(change), change.resource_version)
+            if self._division is not None:
+                self._versions.advance(self._part_of(change), change.resource_version)
             else:
                 version = change.resource_version or version
             position += 1
@@ -181,27 +191,31 @@ class ProcessLoop(Generic[T]):
         elif not isinstance(change, Bookmark):
             self._quarantine.add(change, is_stored=self._indexer.get(change.key) is not None)
 
-    def _namespace_of(self, change: Change[T]) -> str:
-        """Return the namespace of the change's reflector, or an empty string if there is only one reflector."""
+    def _part_of(self, change: Change[T]) -> str:
+        """Return the part of the change's reflector, or an empty string if there is only one reflector."""
         if isinstance(change, Bookmark):
             return change.namespace
-        key = key_of(change) if isinstance(change, KubernetesObject) else change.key
-        return key.partition("/")[0] if self._has_several_namespaces else ""
+        if self._division is None:
+            return ""
+        obj = change.object if isinstance(change, Deletion) else change
+        if isinstance(obj, KubernetesObject):
+            return self._division.part_of(obj)
+        return self._division.part_of_key(change.key if obj is None or isinstance(change, Deletion) else obj.key)
 
     def quarantine(self, obj: T, error: IndexerError) -> None:
         """Put an object into quarantine because an index function failed on it."""
-        bad = self._bad_object(self._namespace_of(obj), obj, error)
+        bad = self._bad_object(self._part_of(obj), obj, error)
         self._quarantine.add(bad, is_stored=self._indexer.get(bad.key) is not None)
 
-    def _bad_object(self, namespace: str, obj: T, error: IndexerError) -> BadObject:
+    def _bad_object(self, part: str, obj: T, error: IndexerError) -> BadObject:
         """Return a description of an object that cannot be indexed, and report the object if it cannot be decoded."""
         if isinstance(error.__cause__, DecodeError):
-            self._on_undecodable(namespace, obj, error.__cause__)
+            self._on_undecodable(part, obj, error.__cause__)
             return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error.__cause__, obj.resource_version)
         return BadObject(key_of(obj), QuarantineReason.INDEX_FAILED, error, obj.resource_version)
 
     def _distribute(self, notifications: list[Notification[T]]) -> None:
-        # A cache of several namespaces distributes all objects as initial at its first sync, and nothing before.
+        # A cache of several parts distributes all objects as initial at its first sync, and nothing before.
         if not self._unlisted:
             self._processor.distribute(notifications)
 
@@ -227,6 +241,8 @@ class ProcessLoop(Generic[T]):
         old = self._indexer.get(key)
         if old is not None:
             self._indexer.remove(key)
+            if self._division is not None:
+                self._division.record_deletion(old)
             # The stored object is older than the deletion if its successor with another uid was deleted, or if a state
             # in between is in quarantine, which may have had another owner to reconcile.
             if last is not None and is_same_object(old, last) and key not in self._quarantine.entries:
@@ -242,7 +258,7 @@ class ProcessLoop(Generic[T]):
             The previous content, the listed objects by key, and the previous entries of the quarantine, which the
             caller must free in slices.
         """
-        indexer = self._indexer
+        indexer, part, division = self._indexer, batch.namespace, self._division
         is_first = bool(self._unlisted)
         bad = dict(batch.bad)
         content: list[T] = []
@@ -256,10 +272,14 @@ class ProcessLoop(Generic[T]):
                 await slices.checkpoint()
         for key in indexer.keys():  # noqa: SIM118  # a tuple, not a dict's view
             if key not in listed and (known := indexer.get(key)) is not None:
-                if key in bad or (batch.namespace and known.namespace != batch.namespace):
+                if key in bad or (division is not None and division.part_of(known) != part):
                     content.append(known)
+                elif batch.is_release:
+                    gone.append(Released(known))
                 else:
                     gone.append(Deleted(known, is_stale=True))
+                    if division is not None:
+                        division.record_deletion(known)
             if slices.is_over():
                 await slices.checkpoint()
         slices = Slices(1 if len(indexer) else 8)  # comparing objects takes long
@@ -276,17 +296,18 @@ class ProcessLoop(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content, self._quarantine.entries)
-        if self._ends_on_mistakes and batch.namespace in self._unlisted:
+        if self._ends_on_mistakes and part in self._unlisted:
             errors = (*(each.error for each in batch.bad.values()), *(error for _, error in failed))
             self._mistakes.record_list(len(listed), errors)
             if len(self._unlisted) == 1:
                 self._mistakes.raise_if_any(len(self._indexer))
         for obj, error in failed:
-            bad[key_of(obj)] = self._bad_object(batch.namespace, obj, error)
+            bad[key_of(obj)] = self._bad_object(part, obj, error)
             changed.pop(key_of(obj), None)
             if slices.is_over():
                 await slices.checkpoint()
-        marks = await self._quarantine.stage(batch.namespace, bad, staged.items)
+        stays = None if division is None else (lambda key: division.part_of_key(key) not in (part, ""))
+        marks = await self._quarantine.stage(bad, staged.items, stays)
         while (swapped := self._swap(batch, staged, marks)) is None:
             await trio.lowlevel.checkpoint()
         # no checkpoint from here on: readers see the old or the new content, and listeners get exactly the difference
@@ -296,8 +317,7 @@ class ProcessLoop(Generic[T]):
         if not is_first:
             await self._processor.distribute_relist([*gone, *chain.from_iterable(changed.values())])
         elif not self._unlisted:
-            self._on_synced()
-            self._processor.distribute_initial(indexer.snapshot())
+            self._end_first_list()
         return before, listed, before_marks
 
     def _swap_content(
@@ -308,7 +328,8 @@ class ProcessLoop(Generic[T]):
         for obj, error in failed:
             self.quarantine(obj, error)
         self._unlisted.discard(batch.namespace)
-        self._versions.advance(batch.namespace, batch.resource_version)
+        if not batch.is_release:
+            self._versions.advance(batch.namespace, batch.resource_version)
         return before, before_marks, [obj for obj, _ in failed]
 
 

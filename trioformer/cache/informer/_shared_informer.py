@@ -9,12 +9,11 @@ import enum
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, TypeVar, final
 
 import trio
 
-from ..._text import some_of
 from ..._util import first_leaf
 from ...models import KubernetesObject, key_of
 from ..processor._listener_buffer import ListenerBuffer
@@ -23,17 +22,18 @@ from ..processor._overflow import Overflow
 from ..processor._processor import ErrorHandler, HandlerRegistration, HandlerTask, Listener, Processor, Subscription
 from ..reflector._list_watch import ListWatch
 from ..reflector._options import ReflectorOptions
-from ..reflector._reflector import Reflector
 from ..reflector._status import InformerPhase, InformerState
-from ..reflector._transform import Transform, undecodable
-from ..store._delta_fifo import DeltaFIFO, NamespacedSink
+from ..reflector._transform import Transform
+from ..store._delta_fifo import DeltaFIFO
+from ..store._divided_lister import DividedLister
 from ..store._indexer import Indexer, IndexFunc
 from ..store._lister import Lister
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
 from ._process_loop import ProcessLoop, ResyncTimer
+from ._reflectors import DividedSource, Reflectors
 from ._shown_writes import showing_writes
-from ._statistics import InformerStatistics, worst_of
+from ._statistics import InformerStatistics
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -79,7 +79,7 @@ class SharedInformer(Generic[T]):
 
     def __init__(
         self,
-        list_watch: ListWatch[T] | Mapping[str, ListWatch[T]],
+        list_watch: ListWatch[T] | Mapping[str, ListWatch[T]] | DividedSource[T],
         *,
         resync_period: float = 0.0,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
@@ -93,28 +93,9 @@ class SharedInformer(Generic[T]):
         self._synced = trio.Event()
         self._synced_or_stopped = trio.Event()
         self._stopped = trio.Event()
-        if isinstance(list_watch, Mapping):
-            if not list_watch or "" in list_watch:
-                raise ValueError("a mapping of sources must not be empty, and each key must be a namespace")
-            first = next(iter(list_watch.values()))
-            kind = first.kind
-            self._name = f"{kind.__name__ if kind else first.name} in namespaces {some_of(list_watch)}"
-            self._reflectors = {
-                namespace: Reflector(
-                    source,
-                    NamespacedSink(self._fifo, namespace),
-                    self._options,
-                    transform=transform,
-                    namespace=namespace,
-                )
-                for namespace, source in list_watch.items()
-            }
-        else:
-            kind = list_watch.kind
-            self._name = list_watch.name
-            self._reflectors = {"": Reflector(list_watch, self._fifo, self._options, transform=transform)}
-        self._sources = list_watch if isinstance(list_watch, Mapping) else {"": list_watch}
-        self._versions = ResourceVersions(dict.fromkeys(self._reflectors, ""))
+        self._reflectors = Reflectors(list_watch, self._fifo, self._options, transform)
+        self._name = self._reflectors.name
+        self._versions = ResourceVersions(dict.fromkeys(self._reflectors.parts, ""))
         self._quarantine = Quarantine(self._name)
         self._loop = ProcessLoop(
             self._fifo,
@@ -122,13 +103,17 @@ class SharedInformer(Generic[T]):
             self._processor,
             self._versions,
             self._quarantine,
+            self._reflectors.division,
             ends_on_mistakes=not self._options.retry_forever,
             on_synced=self._set_synced,
-            on_undecodable=lambda namespace, obj, error: self._reflectors[namespace].report_undecodable(
-                undecodable(obj, error)
-            ),
+            on_undecodable=self._reflectors.report_undecodable,
         )
-        self._lister = Lister[T]._create(self._name, self._indexer, self._synced.is_set, kind, self._quarantine)
+        listed = self._name, self._indexer, self._synced.is_set, self._reflectors.kind, self._quarantine
+        if isinstance(list_watch, DividedSource):
+            list_watch.division.read_with(self._indexer.get)
+            self._lister: Lister[T] = DividedLister[T]._create(*listed, share=list_watch.division)
+        else:
+            self._lister = Lister[T]._create(*listed)
         self._final_state: InformerState | None = None
         self._phase = _Phase.NEW
         check_resync_period(resync_period)
@@ -211,14 +196,19 @@ class SharedInformer(Generic[T]):
         Cancellation: the cache and the informer are not affected.
         """
         self._processor.raise_if_inside_handler("the cache", only_blocking=True)
-        namespaces = self._versions.namespaces
+        namespaces, division = self._versions.namespaces, self._reflectors.division
         if not isinstance(resource_version, str):
-            namespaces = tuple(each for each in namespaces if each in ("", resource_version.namespace))
-            if not namespaces:
-                problem = f"is in a namespace that the cache of {self._name} does not cover"
+            part = "" if division is None else division.part_of(resource_version)
+            if part not in namespaces:
+                where = "namespace" if self._reflectors.sources else "range"
+                problem = f"is in a {where} that the cache of {self._name} does not cover"
                 raise ValueError(f"{resource_version!r} {problem}")
+            namespaces = (part,)
             resource_version = resource_version.resource_version
         await self._versions.wait_until_at_least(resource_version, namespaces)
+
+    def _showing_writes(self, sources: Mapping[str, ListWatch[T]]) -> AbstractContextManager[None]:
+        return showing_writes(sources, self._reflectors.division, self._indexer, self._quarantine, self._versions)
 
     def _set_synced(self) -> None:
         self._synced.set()
@@ -232,12 +222,7 @@ class SharedInformer(Generic[T]):
             return InformerState(InformerPhase.NOT_STARTED)
         if self._final_state is not None:
             return self._final_state
-        reflectors = [each.statistics() for each in self._reflectors.values()]
-        worst = worst_of(reflectors)
-        error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
-        age = trio.current_time() - min(each.up_to_date_at for each in reflectors)
-        quarantine = self._quarantine
-        return InformerState(worst.phase, error, worst.retry_at, age, len(quarantine), quarantine.first())
+        return self._reflectors.state(self._quarantine)
 
     def statistics(self) -> InformerStatistics:
         """Return statistics about the cache and its reflectors.
@@ -255,7 +240,7 @@ class SharedInformer(Generic[T]):
             handlers_and_subscriptions=len(self._processor),
             quarantined=self._quarantine.by_reason(),
             missing=self._quarantine.missing,
-            reflectors={namespace: each.statistics() for namespace, each in self._reflectors.items()},
+            reflectors=self._reflectors.statistics(),
         )
 
     def add_indexers(self, indexers: Mapping[str, IndexFunc[T]]) -> None:
@@ -424,10 +409,11 @@ class SharedInformer(Generic[T]):
         timer = ResyncTimer(self._fifo, self._processor, self._check_period)
         name = f"informer of {self._name}"
         try:
-            with showing_writes(self._sources, self._indexer, self._quarantine, self._versions):
+            with self._showing_writes(self._reflectors.sources):
                 async with trio.open_nursery() as nursery:
-                    for namespace, reflector in self._reflectors.items():
-                        nursery.start_soon(reflector.run, name=f"{name}: reflector{namespace and f' of {namespace}'}")
+                    for part, reflector in self._reflectors.parts.items():
+                        nursery.start_soon(reflector.run, name=f"{name}: reflector{part and f' of {part}'}")
+                    self._loop.begin()
                     nursery.start_soon(self._loop.run, name=f"{name}: process loop")
                     nursery.start_soon(self._start_handlers, nursery, name=f"{name}: listeners")
                     await self._synced.wait()

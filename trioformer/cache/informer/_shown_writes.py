@@ -23,6 +23,7 @@ from ...errors import DecodeError
 from ...models import FieldSelector, KubernetesObject, LabelSelector
 from ...models._internal import decode
 from ..reflector._list_watch import ApiListWatch, ListWatch
+from ..store._division import Division
 from ..store._indexer import Indexer
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions, parse_resource_version
@@ -58,7 +59,8 @@ class ShownWrites(Generic[T]):
 
     _source: ApiListWatch[T]
     _namespace: str
-    """The namespace of the reflector in a cache of several namespaces, or an empty string."""
+    """The part of the reflector in a cache of several parts, or an empty string."""
+    _division: Division | None
     _indexer: Indexer[T]
     _quarantine: Quarantine
     _versions: ResourceVersions
@@ -75,6 +77,8 @@ class ShownWrites(Generic[T]):
     def call_when_shown(self, written: WrittenObject, version: str, shown: Callable[[bool], None]) -> bool:
         """Call a function once, as soon as this part shows a write, or will never show it."""
         if self.api.namespace not in (None, written.namespace):
+            return False
+        if self._division is not None and self._division.part_of_write(written) != self._namespace:
             return False
         try:
             number = parse_resource_version(version)
@@ -179,11 +183,15 @@ class ShownWrites(Generic[T]):
 
 @contextmanager
 def showing_writes(
-    sources: Mapping[str, ListWatch[T]], indexer: Indexer[T], quarantine: Quarantine, versions: ResourceVersions
+    sources: Mapping[str, ListWatch[T]],
+    division: Division | None,
+    indexer: Indexer[T],
+    quarantine: Quarantine,
+    versions: ResourceVersions,
 ) -> Iterator[None]:
     """Let those who have written with the client of a cache wait for the cache while the block runs."""
     parts = [
-        ShownWrites(source, namespace, indexer, quarantine, versions)
+        ShownWrites(source, namespace, division, indexer, quarantine, versions)
         for namespace, source in sources.items()
         if isinstance(source, ApiListWatch)
     ]

@@ -55,8 +55,20 @@ class Deleted(Generic[T]):
     """
 
 
-Notification: TypeAlias = Added[T] | Updated[T] | Deleted[T]
-"""A notification from ``informer.subscribe()``; a ``match`` statement over the three classes is exhaustive."""
+@final
+@attrs.frozen
+class Released(Generic[T]):
+    """A notification that an object is no longer in the cache, because another process caches its range now.
+
+    The object was not deleted.  Only the caches of `Shares` send it.
+    """
+
+    object: T
+    """The last known state of the object."""
+
+
+Notification: TypeAlias = Added[T] | Updated[T] | Deleted[T] | Released[T]
+"""A notification from ``informer.subscribe()``; a ``match`` statement over the four classes is exhaustive."""
 
 
 class ResourceEventHandler(Generic[T]):
@@ -92,6 +104,13 @@ class ResourceEventHandler(Generic[T]):
             obj: The last known state of the object.
             is_stale: Whether the watch missed the deletion and a relist found it.  In this case, ``obj`` may be
                 outdated.
+        """
+
+    async def on_release(self, obj: T, /) -> None:
+        """Handle an object that was not deleted, but is in a range that another process caches now.
+
+        Args:
+            obj: The last known state of the object.
         """
 
 
@@ -156,6 +175,12 @@ class FilteringHandler(ResourceEventHandler[T]):
         finally:  # a handler that knows the object must receive its deletion, even if the predicate fails
             await self.handler.on_delete(last, is_stale=is_stale)
 
+    async def on_release(self, obj: T, /) -> None:
+        """Pass on the release of an object that the wrapped handler knows."""
+        last = self._known.pop(key_of(obj), None)
+        if last is not None:
+            await self.handler.on_release(last)
+
 
 def check_handler(handler: object) -> None:
     """Check that an object is a handler and that its methods accept the arguments they are called with.
@@ -191,6 +216,7 @@ _METHODS: Final[dict[str, tuple[str, tuple[object, ...], dict[str, object]]]] = 
     "on_add": ("async def on_add(self, obj, *, is_initial)", (None,), {"is_initial": False}),
     "on_update": ("async def on_update(self, old, new)", (None, None), {}),
     "on_delete": ("async def on_delete(self, obj, *, is_stale)", (None,), {"is_stale": False}),
+    "on_release": ("async def on_release(self, obj)", (None,), {}),
 }
 """The definition of each handler method, and example arguments for a call."""
 
@@ -215,7 +241,9 @@ def call_handler(handler: ResourceEventHandler[T], notification: Notification[T]
         return handler.on_update(notification.old, notification.new)
     if isinstance(notification, Added):
         return handler.on_add(notification.object, is_initial=notification.is_initial)
-    return handler.on_delete(notification.object, is_stale=notification.is_stale)
+    if isinstance(notification, Deleted):
+        return handler.on_delete(notification.object, is_stale=notification.is_stale)
+    return handler.on_release(notification.object)
 
 
 def object_of(notification: Notification[T]) -> T:

@@ -19,7 +19,18 @@ import attrs
 import trio
 
 from ...models import KubernetesObject, key_of
-from ._notifications import Added, BatchKind, Deleted, DueResync, Item, Notification, SharedBatch, Updated, object_of
+from ._notifications import (
+    Added,
+    BatchKind,
+    Deleted,
+    DueResync,
+    Item,
+    Notification,
+    Released,
+    SharedBatch,
+    Updated,
+    object_of,
+)
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -36,8 +47,8 @@ class MergedChange(Generic[T]):
 
     before: T | None
     """The state that the listener received last, or None if the listener does not know the object."""
-    tombstone: Deleted[T] | None
-    """The deletion of ``before``, or None if ``before`` was not deleted."""
+    tombstone: Deleted[T] | Released[T] | None
+    """The deletion or release of ``before``, or None if ``before`` was neither deleted nor released."""
     after: T | None
     """The current state, or None if the object does not exist."""
 

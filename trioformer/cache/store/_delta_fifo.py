@@ -71,9 +71,11 @@ class Replaced(Generic[T]):
     resource_version: str
     """The resourceVersion of the list."""
     namespace: str = ""
-    """The listed namespace in a cache of several namespaces, otherwise an empty string."""
+    """The listed part in a cache of several parts, otherwise an empty string."""
     bad: Mapping[str, BadObject] = attrs.field(factory=dict)
     """The bad objects of the list, by key."""
+    is_release: bool = False
+    """Whether the part is given away, so that its objects were not deleted."""
 
 
 @final
@@ -163,6 +165,12 @@ class DeltaFIFO(Generic[T]):
         """Atomically queue the complete result of a list request."""
         self._append_batch(Replaced(objects, resource_version, namespace, bad))
         self._pending_lists += 1
+
+    def release_part(self, part: str) -> None:
+        """Atomically queue the removal of a part that is given away.  A closed queue ignores it."""
+        if not self._closed:
+            self._append_batch(Replaced((), "", part, is_release=True))
+            self._pending_lists += 1
 
     def resync(self) -> None:
         """Atomically queue a resync, unless the last item of the queue is already a resync."""

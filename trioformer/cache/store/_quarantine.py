@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final, final
 
 import attrs
@@ -79,19 +79,22 @@ class Quarantine:
         """Remove a key from the quarantine, after its newest state was stored or the object was deleted."""
         self.entries.pop(key, None)
 
-    async def stage(self, namespace: str, bad: Mapping[str, BadObject], stored: Container[str]) -> StagedQuarantine:
+    async def stage(
+        self, bad: Mapping[str, BadObject], stored: Container[str], stays: Callable[[str], bool] | None = None
+    ) -> StagedQuarantine:
         """Build the entries after a list, with a checkpoint about once a millisecond.
 
         Args:
-            namespace: The listed namespace, or an empty string for all namespaces.
             bad: The bad objects of the list, by key.
             stored: The keys of the objects that will be in the cache after the list.
+            stays: A function that returns whether the key is of another part of the cache than the list.  None if the
+                list was complete.
         """
         staged = StagedQuarantine()
         slices = Slices()
-        if namespace:
+        if stays is not None:
             for key, entry in tuple(self.entries.items()):
-                if not key.startswith(f"{namespace}/"):
+                if stays(key):
                     staged.entries[key] = entry
                 if slices.is_over():
                     await slices.checkpoint()

@@ -51,6 +51,16 @@ class ResourceVersions:
         """The cached namespaces, if there are several reflectors; otherwise a tuple with one empty string."""
         return tuple(self._newest)
 
+    def open(self, namespace: str) -> None:
+        """Begin with a part of a divided cache, which has not been listed yet."""
+        self._newest[namespace] = ""
+
+    def remove(self, namespace: str) -> None:
+        """Forget a part of a divided cache, and wake the tasks that wait for it."""
+        del self._newest[namespace]
+        self._observers.pop(namespace, None)
+        self._wake()
+
     def newest(self, namespace: str) -> str:
         """Return the newest resourceVersion of a namespace, or an empty string before the first list."""
         return self._newest[namespace]
@@ -68,9 +78,12 @@ class ResourceVersions:
             self._newest[namespace] = resource_version
             if self._observers:
                 self._tell_observer(namespace, resource_version)
-            if self._advanced is not None:
-                self._advanced.set()
-                self._advanced = None
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._advanced is not None:
+            self._advanced.set()
+            self._advanced = None
 
     def _tell_observer(self, namespace: str, resource_version: str) -> None:
         observer = self._observers.pop(namespace, None)
@@ -91,8 +104,19 @@ class ResourceVersions:
         """
         return all(
             version != "" and parse_resource_version(version) >= wanted
-            for version in map(self._newest.__getitem__, namespaces)
+            for version in (self._newest[each] for each in namespaces if each in self._newest)
         )
+
+    async def wait_until_listed(self, namespace: str) -> None:
+        """Wait until a part of a divided cache has been listed, or the part or the cache has ended."""
+        await trio.lowlevel.checkpoint()
+        while self._newest.get(namespace) == "" and not self._closed:
+            await self._next_advance()
+
+    async def _next_advance(self) -> None:
+        if self._advanced is None:
+            self._advanced = trio.Event()
+        await self._advanced.wait()
 
     async def wait_until_at_least(self, resource_version: str, namespaces: Iterable[str]) -> None:
         """Wait until the cache has reached a resourceVersion in all these namespaces.
@@ -108,6 +132,4 @@ class ResourceVersions:
                 raise trio.ClosedResourceError(
                     f"the cache stopped before it reached resourceVersion {resource_version}"
                 )
-            if self._advanced is None:
-                self._advanced = trio.Event()
-            await self._advanced.wait()
+            await self._next_advance()

@@ -73,6 +73,7 @@ class ListHead:
     resource_version: str = ""
     continue_token: str = ""
     remaining_item_count: int | None = None
+    shard_selector: str = ""
 
 
 @final
@@ -235,6 +236,8 @@ class ListSplitter:
 def _make_head(metadata: object, kind: object, api_version: object) -> ListHead:
     members = cast("dict[str, object]", metadata) if isinstance(metadata, dict) else {}
     version, token, remaining = map(members.get, ("resourceVersion", "continue", "remainingItemCount"))
+    shard = members.get("shardInfo")
+    shard_selector = shard.get("selector") if isinstance(shard, dict) else ""
     # Without this check, the list would seem to be complete, or to have no version.
     if not isinstance(version, str | None) or not isinstance(token, str | None):
         raise DecodeError("the server sent a list whose metadata.resourceVersion or metadata.continue is not a string")
@@ -244,4 +247,5 @@ def _make_head(metadata: object, kind: object, api_version: object) -> ListHead:
         resource_version=version or "",
         continue_token=token or "",
         remaining_item_count=remaining if isinstance(remaining, int) else None,
+        shard_selector=shard_selector if isinstance(shard_selector, str) else "",
     )

@@ -46,6 +46,8 @@ class ObjectList(Sequence[T], Generic[T]):
     """The number of objects on further pages, or None if the server does not report it."""
     pages: int = 1
     """The number of requested pages. If it is more than one, the server respects limits."""
+    shard_selector: str = ""
+    """The ``shardSelector`` that the server has applied; empty if it has none, or does not support it."""
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> T: ...
@@ -132,6 +134,7 @@ async def read_list(
         resource_version=head.resource_version,
         continue_token=head.continue_token,
         remaining_item_count=head.remaining_item_count,
+        shard_selector=head.shard_selector,
     )
 
 
@@ -168,7 +171,8 @@ async def all_pages(
         if page.continue_token == token:
             raise UnexpectedResponseError(f"{where}: two pages have the same continue token", code=200)
         items += page.items
-    return ObjectList(items=tuple(items), resource_version=first.resource_version, pages=pages)
+    version, shard_selector = first.resource_version, first.shard_selector
+    return ObjectList(items=tuple(items), resource_version=version, pages=pages, shard_selector=shard_selector)
 
 
 @final

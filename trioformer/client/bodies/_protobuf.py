@@ -134,12 +134,14 @@ class MessageListSplitter:
         if self._state is not _State.ENDED:
             raise DecodeError("the body of the list ended early")
         version, token, remaining = self._meta.get(2, b""), self._meta.get(3, b""), self._meta.get(4)
+        shard = self._meta.get(5)
         return [], ListHead(
             kind=self._kind,
             api_version=self._api_version,
             resource_version=_text(version),
             continue_token=_text(token),
             remaining_item_count=remaining if isinstance(remaining, int) else None,
+            shard_selector=_text(dict(read_level(shard)).get(1)) if isinstance(shard, bytes) else "",
         )
 
     def _read_heading(self, data: bytes) -> int:

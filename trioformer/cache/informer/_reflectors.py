@@ -1,0 +1,100 @@
+"""The reflectors of an informer, and the parts of a divided cache, which begin and end while the cache runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar, final
+
+import attrs
+import trio
+
+from ..._text import some_of
+from ...errors import DecodeError
+from ...models import KubernetesObject
+from ..reflector._list_watch import ListWatch
+from ..reflector._options import ReflectorOptions
+from ..reflector._reflector import Reflector
+from ..reflector._status import InformerPhase, InformerState, ReflectorStatistics
+from ..reflector._transform import Transform, undecodable
+from ..store._delta_fifo import DeltaFIFO, NamespacedSink
+from ..store._division import ByNamespace, Division, Share
+from ..store._quarantine import Quarantine
+from ._statistics import worst_of
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class DividedSource(Generic[T]):
+    """The source of a cache that begins without parts."""
+
+    name: str
+    """A name of the objects for messages."""
+    kind: type[T]
+    division: Share
+
+
+@final
+class Reflectors(Generic[T]):
+    """The reflectors of an informer: one, one for each namespace, or one for each part of a divided cache.
+
+    Args:
+        source: The source of the objects.
+        fifo: The queue to which the reflectors write.
+        options: The options for listing, watching and handling failures.
+        transform: A function that is applied to each object.
+    """
+
+    def __init__(
+        self,
+        source: ListWatch[T] | Mapping[str, ListWatch[T]] | DividedSource[T],
+        fifo: DeltaFIFO[T],
+        options: ReflectorOptions,
+        transform: Transform[T] | None,
+    ) -> None:
+        self._fifo, self._options, self._transform = fifo, options, transform
+        self.parts: dict[str, Reflector[T]] = {}
+        self.sources: Mapping[str, ListWatch[T]] = {}
+        self.division: Division | None = None
+        self.kind: type[T] | None
+        if isinstance(source, DividedSource):
+            self.kind, self.name, self.division = source.kind, source.name, source.division
+        elif isinstance(source, Mapping):
+            if not source or "" in source:
+                raise ValueError("a mapping of sources must not be empty, and each key must be a namespace")
+            first = next(iter(source.values()))
+            self.kind, self.sources, self.division = first.kind, source, ByNamespace()
+            self.name = f"{self.kind.__name__ if self.kind else first.name} in namespaces {some_of(source)}"
+            for namespace, each in source.items():
+                self.open(namespace, each, namespace)
+        else:
+            self.kind, self.name, self.sources = source.kind, source.name, {"": source}
+            self.parts[""] = Reflector(source, fifo, options, transform=transform)
+
+    def open(self, part: str, source: ListWatch[T], namespace: str = "") -> Reflector[T]:
+        """Create the reflector of a part."""
+        sink = NamespacedSink(self._fifo, part)
+        reflector = Reflector(source, sink, self._options, transform=self._transform, namespace=namespace)
+        self.parts[part] = reflector
+        return reflector
+
+    def report_undecodable(self, part: str, obj: T, error: DecodeError) -> None:
+        """Report an object that an index function could not decode."""
+        if (reflector := self.parts.get(part)) is not None:
+            reflector.report_undecodable(undecodable(obj, error))
+
+    def statistics(self) -> dict[str, ReflectorStatistics]:
+        """Return the statistics of each reflector."""
+        return {part: each.statistics() for part, each in self.parts.items()}
+
+    def state(self, quarantine: Quarantine) -> InformerState:
+        """Return the state of a running informer, which is that of its worst reflector."""
+        marks = len(quarantine), quarantine.first()
+        reflectors = [*self.statistics().values()]
+        if not reflectors:  # a divided cache without parts is up to date
+            return InformerState(InformerPhase.WATCHING, None, age=0.0)
+        worst = worst_of(reflectors)
+        error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
+        age = trio.current_time() - min(each.up_to_date_at for each in reflectors)
+        return InformerState(worst.phase, error, worst.retry_at, age, *marks)
