@@ -36,7 +36,7 @@ from ._own_writes import OwnWrites
 from ._predicates import Predicate
 from ._request import K, Request
 from ._results import Reconcile
-from ._sources import WatchedSource
+from ._sources import WatchedSource, share_in
 from ._statistics import ControllerObserver, ControllerStatistics, Counters
 
 H = TypeVar("H", bound=Hashable)
@@ -385,6 +385,11 @@ def _check_watch(informer: object, enqueue: object, predicates: object) -> None:
 def journal_of(controller: Controller[Any]) -> tuple[JournalEntry[Any], ...]:
     """Return the entries of a controller's journal, or an empty tuple if it has no journal."""
     return () if controller._journal is None else controller._journal.entries()
+
+
+def is_divided(controller: Controller[Any]) -> bool:
+    """Return whether the objects that a controller reconciles are divided between processes."""
+    return share_in(controller.name, controller._watches) is not None
 
 
 def attach_observer(controller: Controller[K], observer: ControllerObserver[K] | QueueObserver[K]) -> None:

@@ -26,7 +26,7 @@ from ._parking import Pace, Pauses
 from ._reconciler import Reconciler, logger
 from ._request import K
 from ._results import Reconcile, without_cancelled
-from ._sources import EventSources, WatchedSource
+from ._sources import EventSources, WatchedSource, share_in
 from ._statistics import ControllerPhase, Counters
 
 START_LOG_PERIOD = 60.0
@@ -100,6 +100,7 @@ class ControllerRun(Generic[K]):
         try:
             async with trio.open_nursery() as nursery:
                 # no checkpoint in this loop: a watch that is added during it would be missed
+                self.reconciler.share = share_in(self.name, watches)
                 for watch in watches:
                     self.sources.register(watch)
                 nursery.start_soon(self._interrupt, nursery.cancel_scope, name=f"controller {self.name}: interrupt")

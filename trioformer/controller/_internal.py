@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._controller import attach_observer as attach_observer
 from ._controller import convert_functions as convert_functions
 from ._controller import detach_observer as detach_observer
+from ._controller import is_divided as is_divided
 from ._controller import journal_of as journal_of
 from ._current_request import CurrentRequest as CurrentRequest
 from ._journal import Journal as Journal

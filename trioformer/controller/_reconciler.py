@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, Generic, NamedTuple, TypeVar, cast, final
 
 import attrs
@@ -13,6 +14,7 @@ import trio
 from .._surroundings import new_uuid
 from .._text import describe_error, error_names, one_line, suppressed_lines
 from .._util import LogLimit, enclosing_tasks
+from ..cache._internal import Share
 from ..client._internal import WrittenObject
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
@@ -75,6 +77,8 @@ class Reconciler(Generic[K]):
     own_writes: OwnWrites[K] | None
     pauses: Pauses[K] | None
     pace: Pace[K] | None
+    share: Share | None = None
+    """The share of this process, if the reconciled objects are divided between processes."""
     running: dict[trio.lowlevel.Task, tuple[K, float]] = attrs.field(factory=dict, init=False)
     """The request and the start time of each busy worker."""
     cancelled: list[K] = attrs.field(factory=list, init=False)
@@ -87,7 +91,29 @@ class Reconciler(Generic[K]):
     _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(FAILURE_LOG_PERIOD), init=False)
 
     async def handle(self, request: K) -> None:
-        """Call ``reconcile`` once for a request, and handle its result or its exception."""
+        """Call ``reconcile`` once for a request, and handle its result or its exception.
+
+        In a cache that is divided between processes, a request for an object of another process is dropped.
+        """
+        if self.share is None:
+            await self._handle(request)
+            return
+        has_ended = False
+        with self.share.open_call(str(request), partial(self.queue.add, request)) as scope:
+            if scope is not None:
+                await self._handle(request)
+                has_ended = True
+        if has_ended:
+            return
+        if scope is not None:  # the range was lost during the call
+            self.cancelled.remove(request)
+        self._forget(request)
+
+    def _forget(self, request: K) -> None:
+        self.failures.pop(request, None)
+        self.delays.forget(request)
+
+    async def _handle(self, request: K) -> None:
         task = trio.lowlevel.current_task()
         self.running[task] = (request, trio.current_time())
         reconcile_id, journal, own_writes = new_uuid(), self.journal, self.own_writes
@@ -114,8 +140,8 @@ class Reconciler(Generic[K]):
                 if journal is not None and entry is not None and request in self.failures:
                     journal.add(request, "retry", reconcile_id)
                 return
-            if self.failures.pop(request, None) is not None:
-                self.delays.forget(request)
+            if request in self.failures:
+                self._forget(request)
             self.counters.succeeded += 1
             if requeue is not None:
                 self.counters.requeued += 1

@@ -13,7 +13,7 @@ from .._suggestions import describe
 from .._surroundings import new_generator
 from .._util import Slices
 from ..cache import Added, Deleted, HandlerRegistration, Notification, ResourceEventHandler, SharedInformer, Updated
-from ..cache._internal import add_paused_handler
+from ..cache._internal import Share, add_paused_handler, share_of
 from ..errors import DecodeError, QuarantinedError
 from ..models import KubernetesObject, key_of
 from ..workqueue import RateLimitingQueue
@@ -50,6 +50,28 @@ class WatchedSource(Generic[T, K]):
     def is_primary(self) -> bool:
         """Whether the requests are for the objects of the informer themselves."""
         return self.enqueue is request_for_object
+
+
+def share_in(name: str, watches: Sequence[WatchedSource[Any, Any]]) -> Share | None:
+    """Return the share of the objects that a controller reconciles, or None if its caches are not divided.
+
+    Raises:
+        ValueError: The caches are divided in a way in which the controller could not find its objects.
+    """
+    shares = [(watch, share) for watch in watches if (share := share_of(watch.informer)) is not None]
+    if not shares:
+        return None
+    primary = [share for watch, share in shares if watch.is_primary]
+    if len(primary) != 1 or primary[0].by == "label":
+        raise ValueError(
+            f"controller {name} must watch one divided kind that it reconciles, without enqueue=, and not by label"
+        )
+    if primary[0].by == "uid" and any(share.by == "uid" for watch, share in shares if not watch.is_primary):
+        raise ValueError(
+            f"controller {name} watches other objects, whose uids are in other ranges than those that it reconciles; "
+            "add their kinds to labels= or whole= of Shares"
+        )
+    return primary[0]
 
 
 class SourcesPhase(enum.Enum):
