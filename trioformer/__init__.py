@@ -114,6 +114,7 @@ _PACKAGES: Final = frozenset(
         "kubeconfig",
         "leaderelection",
         "pods",
+        "sharding",
         "sync",
         "manager",
         "manifests",

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Literal, final
 
 import attrs
 import trio
@@ -33,6 +33,7 @@ from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
 from ..client import Client
 from ..controller import Controller
+from ..controller._internal import is_divided
 from ..events import EventRecorder
 from ..leaderelection import LeaderElector, Leadership
 from ._health import HealthCheck, logger, ping, run_check
@@ -41,6 +42,7 @@ from ._managed import ManagedController
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
+    from ..sharding._internal import SharesRun
 
 
 @final
@@ -65,6 +67,7 @@ class ManagerRun:
     lease: str
     """The name of the Lease, or an empty string without leader election."""
     elector: LeaderElector | None
+    shares: SharesRun | None
     metrics: Metrics | None
     stop: trio.Event
     shutdown_grace: float = attrs.field(validator=validators.ge(0))
@@ -80,6 +83,10 @@ class ManagerRun:
     """The callbacks that unregister this run's objects from the metrics."""
     _leading: Group = attrs.field(init=False)
     _always: Group = attrs.field(init=False)
+    _shares_phase: Literal["waiting for controllers", "running"] = attrs.field(
+        default="waiting for controllers", init=False
+    )
+    _shares_ended: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     def __attrs_post_init__(self) -> None:
         # Without an election there is only one group, so that the controllers start in the order of the caller.
@@ -97,6 +104,10 @@ class ManagerRun:
                 if self.elector is not None:
                     self.metrics.register_elector(self.elector, name=self.lease)
                     self._registrations.callback(self.metrics.unregister, self.elector)
+                if self.shares is not None:
+                    opened = self.shares.open_shares
+                    self.metrics.register_shares(opened, name=opened.shares.name)
+                    self._registrations.callback(self.metrics.unregister, opened)
             async with open_serving_nursery() as nursery:
                 nursery.start_soon(self._watch_stop)
                 with self._until_stopped(self._leading):
@@ -121,6 +132,23 @@ class ManagerRun:
                     scope.cancel()
 
     async def _run_groups(self) -> None:
+        async with open_serving_nursery() as nursery:
+            if self.shares is not None:
+                nursery.start_soon(self._run_shares, self.shares)
+            await self._run_both_groups()
+            if self.shares is not None and self._shares_phase == "running":
+                self.shares.stop()
+                await self._shares_ended.wait()
+
+    async def _run_shares(self, shares: SharesRun) -> None:
+        """Own ranges when the controllers have started, so that the caches of a range are known before its lists."""
+        for each in (self._leading if self.elector is None else self._always).controllers:
+            await each.settled.wait()
+        self._shares_phase = "running"
+        await shares.run()
+        self._shares_ended.set()
+
+    async def _run_both_groups(self) -> None:
         async with trio.open_nursery() as nursery:
             if self._always.controllers:
                 nursery.start_soon(self._run_group, self._always)
@@ -216,7 +244,13 @@ class ManagerRun:
                     f"the initializers of {other.name} and {managed.name} both returned a controller named "
                     f"{runnable.name!r}; use different names, because logs and metrics identify controllers by name"
                 )
-        if self.metrics is None or not isinstance(runnable, Controller):
+        if not isinstance(runnable, Controller):
+            return
+        if self.elector is not None and not managed.is_always and is_divided(runnable):
+            raise ValueError(
+                f"controller {managed.name} reconciles a divided kind only on the leader; add it to always="
+            )
+        if self.metrics is None:
             return
         if not self.metrics.is_registered(runnable):
             self.metrics.register_controller(runnable)
@@ -263,6 +297,8 @@ class ManagerRun:
     def readyz(self) -> Mapping[str, HealthCheck]:
         """Return the current checks for ``/readyz``, which pass on a replica that waits for the lease."""
         checks: dict[str, HealthCheck] = {"ping": ping, "informer-sync": self._caches, "shutdown": self._shutdown}
+        if self.shares is not None:
+            checks["shares"] = self.shares.not_ready_reason
         checks |= {each.name: each.not_ready_reason for each in self.controllers if each.is_active}
         return checks | {name: partial(run_check, check) for name, check in self.checks.items()}
 

@@ -28,6 +28,8 @@ from ._run import ManagerRun
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
+    from ..sharding import Shares
+    from ..sharding._internal import SharesRun
     from ..webhooks import WebhookServer
 
 WEBHOOKS: Final = "webhooks"
@@ -47,6 +49,7 @@ async def run_controllers(
     live_checks: Mapping[str, HealthCheck] | None = None,
     leader_election: LeaderElection | None = None,
     warm_up: bool = False,
+    shares: Shares | None = None,
     metrics: Metrics | None = None,
     webhooks: WebhookServer | None = None,
     factory: SharedInformerFactory | None = None,
@@ -101,6 +104,9 @@ async def run_controllers(
         warm_up: Whether to call the initializers before the lease is acquired.  A replica that is waiting for the lease
             then fills its caches, and its controllers start immediately when it becomes the leader.  With ``warm_up``,
             initializers must not write to the API server.
+        shares: How the objects of the controllers are divided between the replicas.  The controllers run on each
+            replica, and reconcile the objects in the ranges that the replica owns.  With ``leader_election``, only the
+            controllers in ``always`` may reconcile divided kinds.  ``/readyz`` has a check named ``shares``.
         metrics: The metrics for the factory, the election and each :class:`~trioformer.controller.Controller`, which
             are measured until this function returns.  A factory or controller that was registered earlier stays
             registered.
@@ -108,7 +114,8 @@ async def run_controllers(
             server starts before the factory, because lists may need a conversion.  ``/readyz`` has a check named
             ``webhooks``.
         factory: The factory of shared informers, which this function runs.  The default, None, creates a factory.
-            Informers that were requested earlier are also synced while a replica waits for the lease.
+            Informers that were requested earlier are also synced while a replica waits for the lease.  With
+            ``shares``, it must not have informers.
         stop: An event that shuts the manager down gracefully when it is set.  The manager then stops waiting for the
             lease or for caches, and controllers finish their running calls to ``reconcile``.
         shutdown_grace: How long controllers and calls of webhooks may take to shut down gracefully before they are
@@ -124,7 +131,7 @@ async def run_controllers(
         TypeError: ``webhooks`` is not a WebhookServer.
         ConfigError: The certificate or the key of ``http`` or ``webhooks`` cannot be read or is not valid.
         ListenError: A server cannot listen on the address of ``http`` or ``webhooks``.
-        RuntimeError: The factory is already running.
+        RuntimeError: The factory is already running, or has informers although ``shares`` is given.
         ExceptionGroup: An initializer, a controller or an informer raised an exception.  A note names the component
             that failed.  The
             group contains a `LeadershipLostError` if the lease was lost, in which case all controllers were cancelled
@@ -166,7 +173,10 @@ async def run_controllers(
         context = ManagerContext(client=client, factory=factory, name=name, metrics=metrics)
         return ManagedController(name, initializers[name], context, is_always=name in always)
 
-    async with _open_elector(client, leader_election) as elector:
+    async with (
+        _open_elector(client, leader_election) as elector,
+        _prepare_shares(client, shares, factory, shutdown_grace) as shares_run,
+    ):
         run = ManagerRun(
             client=client,
             factory=factory,
@@ -174,6 +184,7 @@ async def run_controllers(
             start_interval=start_interval,
             lease="" if leader_election is None else leader_election.name,
             elector=elector,
+            shares=shares_run,
             metrics=metrics,
             stop=trio.Event() if stop is None else stop,
             shutdown_grace=shutdown_grace,
@@ -236,6 +247,20 @@ async def _start_rotation(server: WebhookServer, context: ManagerContext) -> Run
             raise RetryAfter(1, "another process may lead")
 
     return server.rotation(context.client, context.factory, check_leader)
+
+
+@asynccontextmanager
+async def _prepare_shares(
+    client: Client, shares: Shares | None, factory: SharedInformerFactory, grace: float
+) -> AsyncGenerator[SharesRun | None, None]:
+    """Divide the informers of the factory, if shares are given."""
+    if shares is None:
+        yield None
+        return
+    from ..sharding._internal import prepare_shares  # noqa: PLC0415  # few programs need it
+
+    async with prepare_shares(client, shares, factory, grace) as run:
+        yield run
 
 
 @asynccontextmanager

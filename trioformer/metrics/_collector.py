@@ -6,8 +6,9 @@ An age increases even if no event occurs that could update a gauge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, TypeAlias, TypeVar, final
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 import attrs
 import trio
@@ -48,6 +49,34 @@ class MetricSpec(Generic[T]):
         for values, obj in objects:
             family.add_metric(values, self.read(obj))
         return family
+
+
+class SharesState(Protocol):
+    """What is measured of shares."""
+
+    @property
+    def own(self) -> Mapping[int, str]:
+        """The states of the own ranges."""
+        ...
+
+    @property
+    def moves(self) -> int:
+        """How often this replica has become the owner of a range."""
+        ...
+
+    @property
+    def filtered_by_server(self) -> Mapping[str, bool | None]:
+        """Whether the server sends only the requested ranges, by kind."""
+        ...
+
+
+class SharesOwner(Protocol):
+    """Open shares, from :func:`trioformer.sharding.open_shares`."""
+
+    @property
+    def state(self) -> SharesState:
+        """A snapshot of the state."""
+        ...
 
 
 @final
@@ -114,6 +143,18 @@ LEADER: Final = MetricSpec[LeaderElector](
     "leader_election_master_status",
     "Whether this process is the leader: 1 if it is, otherwise 0. The label name is the name of the lease.",
     lambda it: it.is_leader,
+)
+
+SHARES_RANGES: Final = MetricSpec[int](
+    "trioformer_shares_ranges", "Ranges that this replica owns, by the state of their caches.", float
+)
+SHARES_MOVES: Final = MetricSpec[SharesState](
+    "trioformer_shares_moves_total", "How often this replica has become the owner of a range.", lambda it: it.moves
+)
+SHARES_FILTERED: Final = MetricSpec[bool](
+    "trioformer_shares_filtered_by_server",
+    "Whether the server sends only the ranges that this replica asks for: 1 if it does, otherwise 0. By resource.",
+    float,
 )
 
 # The first four labels are client-go's for informers (tools/cache/identity.go).
@@ -279,18 +320,19 @@ class Collector:
     queues: NamedObjects[QueueOwner] = attrs.field(factory=lambda: NamedObjects("a controller or queue"))
     electors: NamedObjects[LeaderElector] = attrs.field(factory=lambda: NamedObjects("an elector"))
     factories: NamedObjects[SharedInformerFactory] = attrs.field(factory=lambda: NamedObjects("a factory"))
+    shares: NamedObjects[SharesOwner] = attrs.field(factory=lambda: NamedObjects("shares"))
     handlers: list[HandlerRegistration[Any]] = attrs.field(factory=list)
     _priorities: dict[str, set[int]] = attrs.field(factory=dict, init=False)  # the priorities seen so far, by queue
 
     def discard(self, obj: object) -> None:
         """Unregister an object."""
-        for named in (self.queues, self.electors, self.factories):
+        for named in (self.queues, self.electors, self.factories, self.shares):
             named.discard(obj)
         self.handlers = [each for each in self.handlers if each is not obj]
 
     def has(self, obj: object) -> bool:
         """Return whether an object is registered."""
-        named = [each for objects in (self.queues, self.electors, self.factories) for _, each in objects]
+        named = [each for objects in (self.queues, self.electors, self.factories, self.shares) for _, each in objects]
         return any(each is obj for each in (*named, *self.handlers))
 
     def describe(self) -> Iterator[Metric]:
@@ -303,10 +345,11 @@ class Collector:
         Raises:
             RuntimeError: If an object is registered and trio does not run in this thread.
         """
-        if self.queues.objects or self.electors.objects or self.factories.objects or self.handlers:
+        if any(each.objects for each in (self.queues, self.electors, self.factories, self.shares)) or self.handlers:
             _check_trio()
         yield from self._collect_queues()
         yield LEADER.family(LEADER_LABELS, [((name,), each) for name, each in self.electors])
+        yield from self._collect_shares()
         yield from self._collect_informers()
         yield from self._collect_handlers()
 
@@ -341,6 +384,24 @@ class Collector:
         if len(seen) > MAX_PRIORITIES:
             return [(TOO_MANY_PRIORITIES, queue.depth)]
         return [(str(priority), queue.depth_by_priority.get(priority, 0)) for priority in sorted(seen)]
+
+    def _collect_shares(self) -> Iterator[Metric]:
+        read = [(name, each.state) for name, each in self.shares]
+        states = [(name, Counter(state.own.values())) for name, state in read]
+        yield SHARES_RANGES.family(
+            ("name", "state"),
+            [((name, each), counts[each]) for name, counts in states for each in ("listing", "ready", "releasing")],
+        )
+        yield SHARES_MOVES.family(("name",), [((name,), state) for name, state in read])
+        yield SHARES_FILTERED.family(
+            ("name", "resource"),
+            [
+                ((name, resource), is_filtered)
+                for name, state in read
+                for resource, is_filtered in state.filtered_by_server.items()
+                if is_filtered is not None
+            ],
+        )
 
     def _collect_informers(self) -> Iterator[Metric]:
         read = _number_duplicates(

@@ -16,7 +16,7 @@ from ..leaderelection import LeaderElector
 from ..models import KubernetesObject
 from ..transport import RequestObserver
 from ..workqueue import QueueObserver, WorkQueue
-from ._collector import Collector
+from ._collector import Collector, SharesOwner
 from ._observers import ControllerCounts, QueueCounts, QueueMetrics, ReconcileCounts, ReconcileMetrics, RequestMetrics
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -161,9 +161,26 @@ class Metrics:
         """
         self._collector.electors.add(name, elector)
 
+    def register_shares(self, shares: SharesOwner, *, name: str) -> None:
+        """Register open shares to measure their ranges and moves.
+
+        Args:
+            shares: The open shares of this process.
+            name: The value of the label ``name``, by convention the name of the shares.
+
+        Raises:
+            ValueError: If shares with the same name are already registered.
+        """
+        self._collector.shares.add(name, shares)
+
     def unregister(
         self,
-        registered: Controller[K] | WorkQueue[K] | SharedInformerFactory | HandlerRegistration[T] | LeaderElector,
+        registered: Controller[K]
+        | WorkQueue[K]
+        | SharedInformerFactory
+        | HandlerRegistration[T]
+        | LeaderElector
+        | SharesOwner,
     ) -> None:
         """Stop measuring an object, and release its name.
 

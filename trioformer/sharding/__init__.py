@@ -1,5 +1,16 @@
-"""Shares of a cache by lease: several processes divide the objects of a kind among them.
+"""Divide the objects of an operator between its replicas, by Leases.
 
-- ``_plan.py``: decides which ranges a member takes, asks for and gives up
-- ``_ownership.py``: holds the Leases of a member and of its ranges
+- ``_shares.py``: the public API, :class:`Shares` and :func:`open_shares`
+- ``_caches.py``: fills the caches of the own ranges, and ends their calls before a range is given away
+- ``_kinds.py``: the range of each object of a kind, and the source of a range
+- ``_ranges.py``: the hashes, as kube-apiserver computes them
+- ``_ownership.py``: acquires, holds and gives up the Leases of ranges
+- ``_plan.py``: decides which ranges to take, to ask for and to give up
 """
+
+from __future__ import annotations
+
+from ._shares import Shares as Shares
+from ._shares import open_shares as open_shares
+
+__all__ = ["Shares", "open_shares"]

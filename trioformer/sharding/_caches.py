@@ -1,0 +1,178 @@
+"""The caches of the ranges that this process holds, and the calls to ``reconcile`` in them.
+
+========= =============================================== ==========================================
+State     Until                                           Calls for objects of the range
+========= =============================================== ==========================================
+LISTING   all caches contain the first list of the range  wait for the next state
+READY     another member asks for it, or the lease ends   begin
+RELEASING its calls have ended, and its objects are gone  do not begin; those that run may finish,
+                                                          unless the lease is lost
+========= =============================================== ==========================================
+
+If a cache is added later, a range is ``LISTING`` again until this cache contains it, too.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, final
+
+import attrs
+import trio
+
+from ..cache import SharedInformer
+from ..cache._internal import Part
+from ..leaderelection import Leadership
+from ._kinds import KindShare
+from ._ownership import OwnedRange
+
+logger: Final = logging.getLogger("trioformer.sharding")
+
+
+class CacheState(enum.Enum):
+    """The state of a range that this process holds."""
+
+    LISTING = "listing"
+    READY = "ready"
+    RELEASING = "releasing"
+
+
+@final
+@attrs.define(eq=False)
+class HeldRange:
+    """A range that this process holds, and the calls to ``reconcile`` for its objects."""
+
+    number: int
+    leadership: Leadership
+    state: CacheState = attrs.field(default=CacheState.LISTING, init=False)
+    _calls: set[trio.CancelScope] = attrs.field(factory=set, init=False)
+    _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
+    """Replaced for each wait; set when the last call has ended."""
+    _waiting: list[Callable[[], object]] = attrs.field(factory=list, init=False)
+    """Functions that add the requests again for which a call was too early."""
+
+    @contextmanager
+    def call(self, again: Callable[[], object]) -> Iterator[trio.CancelScope | None]:
+        """Open a scope for a call; see `Share.open_call`."""
+        if self.state is not CacheState.READY or not self.leadership.is_held:
+            if self.state is CacheState.LISTING:
+                self._waiting.append(again)
+            yield None
+            return
+        with trio.CancelScope() as scope:
+            self._calls.add(scope)
+            try:
+                yield scope
+            finally:
+                self._calls.discard(scope)
+                if not self._calls:
+                    self._ended.set()
+
+    def become(self, state: CacheState) -> None:
+        """Change the state, and add the requests again that have waited for it."""
+        self.state = state
+        waiting, self._waiting = self._waiting, []
+        if state is CacheState.READY:
+            for again in waiting:
+                again()
+
+    def cancel_calls(self) -> None:
+        """Cancel the calls that are running."""
+        for scope in self._calls:
+            scope.cancel()
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no call is running."""
+        while self._calls:
+            self._ended = trio.Event()
+            await self._ended.wait()
+
+
+@final
+@attrs.define(eq=False)
+class ShareCaches:
+    """The caches of the ranges that this process holds."""
+
+    grace: float
+    """How long the calls in a range may take to end when the range is given up, in seconds."""
+    held: dict[int, HeldRange] = attrs.field(factory=dict, init=False)
+    kinds: dict[SharedInformer[Any], KindShare[Any]] = attrs.field(factory=dict, init=False)
+    """The divided caches, and how they are divided."""
+    _added: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+    def add(self, informer: SharedInformer[Any], kind: KindShare[Any]) -> None:
+        """Add a cache, which is filled with the ranges that are held."""
+        self.kinds[informer] = kind
+        for held in self.held.values():
+            if held.state is CacheState.READY:
+                held.become(CacheState.LISTING)
+        self._added.set()
+        self._added = trio.Event()
+
+    def is_held(self, number: int) -> bool:
+        """Return whether this process holds a range, and does not give it up."""
+        return (held := self.held.get(number)) is not None and held.state is not CacheState.RELEASING
+
+    @contextmanager
+    def open_call(self, number: int, again: Callable[[], object]) -> Iterator[trio.CancelScope | None]:
+        """Open a scope for a call in a range; see `Share.open_call`."""
+        held = self.held.get(number)
+        if held is None:
+            yield None
+        else:
+            with held.call(again) as scope:
+                yield scope
+
+    async def hold(self, owned: OwnedRange) -> None:
+        """Keep the caches of a range until it is given up or lost.
+
+        The calls in the range have ended when this function returns, and its objects are removed from the caches.
+
+        Cancellation: the calls are cancelled, and the function waits until they have ended.
+        """
+        held = self.held[owned.number] = HeldRange(owned.number, owned.leadership)
+        try:
+            async with trio.open_nursery() as nursery:
+                try:
+                    nursery.start_soon(self._fill, held)
+                    await owned.giving_up.wait()
+                    held.become(CacheState.RELEASING)
+                    with trio.move_on_after(self.grace):
+                        await held.wait_until_idle()
+                finally:
+                    held.become(CacheState.RELEASING)
+                    held.cancel_calls()
+                    with trio.CancelScope(shield=True):
+                        await held.wait_until_idle()
+                nursery.cancel_scope.cancel()
+        finally:
+            del self.held[owned.number]
+
+    async def _fill(self, held: HeldRange) -> None:
+        """Fill the caches with a range, and those that are added later."""
+        parts = dict[SharedInformer[Any], Part[Any]]()
+        async with trio.open_nursery() as nursery:
+            while True:
+                # no checkpoint between opening the parts and reading the event
+                added = self._added
+                for informer, kind in self.kinds.items():
+                    if informer not in parts:
+                        source, written = kind.source(held.number)
+                        parts[informer] = part = Part(informer, str(held.number), source, written)
+                        nursery.start_soon(self._keep, informer, kind, part, held.number)
+                for informer, kind in [*self.kinds.items()]:
+                    await parts[informer].wait_until_listed()
+                    kind.listed.add(held.number)
+                if not added.is_set() and held.state is CacheState.LISTING:
+                    held.become(CacheState.READY)
+                await added.wait()
+
+    async def _keep(self, informer: SharedInformer[Any], kind: KindShare[Any], part: Part[Any], number: int) -> None:
+        try:
+            await part.run()
+            self.kinds.pop(informer, None)  # the informer has stopped
+        finally:
+            kind.forget(number)

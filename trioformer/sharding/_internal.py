@@ -1,0 +1,6 @@
+"""Names that other packages of trioformer import; not part of the public API."""
+
+from __future__ import annotations
+
+from ._shares import SharesRun as SharesRun
+from ._shares import prepare_shares as prepare_shares

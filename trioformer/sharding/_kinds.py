@@ -1,0 +1,319 @@
+"""The caches of a kind: the range of each object, and the source of a range.
+
+A source asks the server for its range, and drops the objects of other ranges, which a server without the feature gate
+``ShardedListAndWatch`` sends too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar, final
+
+import attrs
+import trio
+
+from .._text import suppressed_lines
+from .._util import LogLimit, Slices
+from ..cache import ApiListWatch
+from ..cache._internal import EventSource, ListWatch
+from ..client import ObjectList, Undecodable, WatchEvent
+from ..client._internal import UndecodableHandler, WrittenObject
+from ..errors import NotOwnedError
+from ..models import KubernetesObject, ResourceInfo
+from ..models._internal import decode
+from ._ranges import range_of, shard_selector
+
+T = TypeVar("T", bound=KubernetesObject)
+
+By = Literal["namespace", "uid", "label"]
+
+MAX_DELETED: Final = 10_000
+"""The number of deleted objects whose keys are remembered with ``by="uid"``."""
+
+logger: Final = logging.getLogger("trioformer.sharding")
+
+
+class Holder(Protocol):
+    """The ranges that this process holds."""
+
+    def is_held(self, number: int) -> bool:
+        """Return whether this process holds a range, and does not give it up."""
+        ...
+
+    def open_call(self, number: int, again: Callable[[], object]) -> AbstractContextManager[trio.CancelScope | None]:
+        """Open a scope for a call in a range; see `Share.open_call`."""
+        ...
+
+
+@final
+@attrs.define(eq=False)
+class KindShare(Generic[T]):
+    """The share of one kind: how its objects follow the ranges, and what is cached of them."""
+
+    plain: ApiListWatch[T]
+    """The source of all objects of the kind."""
+    by: By
+    count: int
+    """The number of ranges."""
+    holder: Holder
+    label: str = ""
+    """The label that names the range of an object, with ``by="label"``."""
+    primaries: Mapping[str, By] = attrs.field(factory=dict)
+    """The names of the kinds with ``by="uid"`` or ``by="namespace"``, to check the labels of the objects they own."""
+    is_filtered: bool | None = attrs.field(default=None, init=False)
+    """Whether the server confirmed that it sends only the range; None before the first list."""
+    mislabelled: int = attrs.field(default=0, init=False)
+    """The number of objects whose label names another range than that of their owner."""
+    listed: set[int] = attrs.field(factory=set, init=False)
+    """The ranges whose first list is in the cache."""
+    _deleted: dict[str, int] = attrs.field(factory=dict, init=False)
+    """The ranges of deleted objects, by key, with ``by="uid"``."""
+    _cached: Callable[[str], KubernetesObject | None] = attrs.field(default=lambda _: None, init=False)
+    _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(60.0), init=False)
+
+    @property
+    def resource(self) -> ResourceInfo:
+        """The resource of the kind."""
+        return self.plain.api.resource
+
+    def read_with(self, cached: Callable[[str], KubernetesObject | None]) -> None:
+        """Use a function that returns the cached object with a key."""
+        self._cached = cached
+
+    # --- the ranges of objects ---
+
+    def number_of(self, obj: KubernetesObject) -> int | None:
+        """Return the range of an object, or None if its label names none."""
+        if self.by == "namespace":
+            return range_of(obj.namespace or "", self.count)
+        if self.by == "uid":
+            return range_of(obj.uid, self.count)
+        return number_in(obj.metadata.labels.get(self.label), self.count)
+
+    def _number_of_key(self, key: str) -> int | None:
+        if self.by == "namespace":
+            return range_of(key.partition("/")[0], self.count)
+        cached = self._cached(key)
+        return self._deleted.get(key) if cached is None else self.number_of(cached)
+
+    def part_of(self, obj: KubernetesObject) -> str:
+        """Return the range of an object as text."""
+        return _part(self.number_of(obj))
+
+    def part_of_key(self, key: str) -> str:
+        """Return the range of a key as text, or an empty string if it is not known."""
+        return _part(self._number_of_key(key))
+
+    def part_of_write(self, written: WrittenObject) -> str | None:
+        """Return the range of a written object, if this process caches it."""
+        if self.by == "namespace":
+            number: int | None = range_of(written.namespace, self.count)
+        elif self.by == "uid" and written.write.uid:
+            number = range_of(written.write.uid, self.count)
+        else:
+            number = self._number_of_key(written.key)
+            if number is None:
+                number = number_in(_labels_in(written.body).get(self.label), self.count)
+        return _part(number) or None
+
+    def record_deletion(self, obj: KubernetesObject) -> None:
+        """Remember that the key of a deleted object belongs to this process."""
+        number = self.number_of(obj)
+        if self.by != "namespace" and number is not None:
+            key = f"{obj.namespace}/{obj.name}" if obj.namespace else obj.name
+            self._deleted.pop(key, None)
+            self._deleted[key] = number
+            if len(self._deleted) > MAX_DELETED:
+                del self._deleted[next(iter(self._deleted))]
+
+    def forget(self, number: int) -> None:
+        """Forget a range that is given away."""
+        self.listed.discard(number)
+        for key in [key for key, each in self._deleted.items() if each == number]:
+            del self._deleted[key]
+
+    # --- what controllers ask ---
+
+    def check_key(self, key: str) -> None:
+        """Raise `NotOwnedError` unless this process caches the range of a key."""
+        number = self._number_of_key(key)
+        if number is None:
+            raise NotOwnedError(f"{self.resource.kind} {key!r} is not in the share of this process")
+        self._check(number, f"{self.resource.kind} {key!r}")
+
+    def check_namespace(self, namespace: str) -> None:
+        """Raise `NotOwnedError` unless this process caches a namespace, or a part of it."""
+        if self.by == "namespace":
+            self._check(range_of(namespace, self.count), f"namespace {namespace!r}")
+
+    def _check(self, number: int, what: str) -> None:
+        if not self.holder.is_held(number):
+            raise NotOwnedError(f"{what} is in range {number}, which this process does not hold")
+        if number not in self.listed:
+            raise NotOwnedError(f"{what} is in range {number}, whose first list is not complete")
+
+    def open_call(self, key: str, again: Callable[[], object]) -> AbstractContextManager[trio.CancelScope | None]:
+        """Open a scope for a call that reconciles an object."""
+        number = self._number_of_key(key)
+        return self.holder.open_call(-1 if number is None else number, again)
+
+    # --- the source of a range ---
+
+    def source(self, number: int) -> tuple[ListWatch[T], ApiListWatch[T]]:
+        """Return the source of a range, and the same source without a query."""
+        plain = self.plain
+        labels, query = plain.label_selector, dict(plain.query)
+        if self.by == "label":
+            own = f"{self.label}={label_value(number, self.count)}"
+            labels = f"{labels},{own}" if labels else own
+        else:
+            query["shardSelector"] = shard_selector(f"metadata.{self.by}", number, self.count)
+        written = ApiListWatch(plain.api, labels, plain.field_selector)
+        return RangeSource(self, number, ApiListWatch(plain.api, labels, plain.field_selector, query)), written
+
+    def has(self, number: int, obj: T) -> bool:
+        """Return whether an object belongs to a range, and check the label of an owned object."""
+        found = self.number_of(obj)
+        if found == number:
+            if self.by == "label":
+                self._check_label(number, obj)
+            return True
+        self.is_filtered = False
+        return False
+
+    def _check_label(self, number: int, obj: T) -> None:
+        owner = next((each for each in obj.metadata.owner_references if each.controller), None)
+        by = None if owner is None else self.primaries.get(owner.kind)
+        if owner is None or by is None:
+            return
+        expected = range_of(owner.uid if by == "uid" else obj.namespace or "", self.count)
+        if expected != number:
+            self.mislabelled += 1
+            if count := self._log_limit.count(None):
+                logger.warning(
+                    "%s %s/%s has the label %s=%s, but its owner is in range %d%s",
+                    self.resource.kind,
+                    obj.namespace,
+                    obj.name,
+                    self.label,
+                    label_value(number, self.count),
+                    expected,
+                    suppressed_lines(count - 1),
+                )
+
+
+@final
+@attrs.frozen(eq=False)
+class RangeSource(ListWatch[T]):
+    """The source of one range of a kind."""
+
+    _share: KindShare[T]
+    _number: int
+    _source: ApiListWatch[T]
+
+    @property
+    def name(self) -> str:
+        """The kind and the range, for messages."""
+        return f"{self._share.resource.kind} in range {self._number}"
+
+    @property
+    def kind(self) -> type[T]:
+        """The class of the objects."""
+        return self._source.kind
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Always true."""
+        return True
+
+    def _heard(self, on_undecodable: UndecodableHandler) -> UndecodableHandler:
+        """Return a handler that ignores the objects of other ranges, as far as their keys tell."""
+
+        def heard(found: Undecodable) -> None:
+            if not found.key or self._share.part_of_key(found.key) in ("", _part(self._number)):
+                on_undecodable(found)
+
+        return heard
+
+    async def list(
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
+    ) -> ObjectList[T]:
+        """List the objects of the range."""
+        share, slices, items = self._share, Slices(), list[T]()
+        found = await self._source.list(
+            resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
+        )
+        if share.by != "label":
+            share.is_filtered = bool(found.shard_selector)
+        for obj in found.items:
+            if share.has(self._number, obj):
+                items.append(obj)
+            if slices.is_over():
+                await slices.checkpoint()
+        return attrs.evolve(found, items=tuple(items))
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait before the next request, coordinated with all other retries of the same client."""
+        await self._source.wait_to_retry(until)
+
+    async def check(self, *, resource_version: str) -> None:
+        """List at most one object, and require a state that is not older than ``resource_version``."""
+        await self._source.check(resource_version=resource_version)
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
+    ) -> AsyncGenerator[EventSource[T], None]:
+        """Open a watch of the objects of the range."""
+        async with self._source.watch(
+            resource_version=resource_version,
+            timeout_seconds=timeout_seconds,
+            send_initial_events=send_initial_events,
+            on_undecodable=self._heard(on_undecodable),
+        ) as events:
+            yield _RangeEvents(self._share, self._number, events)
+
+
+@final
+@attrs.frozen(eq=False)
+class _RangeEvents(Generic[T]):
+    """The events of a watch, without those of other ranges."""
+
+    _share: KindShare[T]
+    _number: int
+    _events: EventSource[T]
+
+    async def receive_batch(self) -> list[WatchEvent[T]]:
+        """Wait for events and return those of the range."""
+        share, number = self._share, self._number
+        events = await self._events.receive_batch()
+        return [each for each in events if each.type == "BOOKMARK" or share.has(number, each.object)]
+
+
+def label_value(number: int, count: int) -> str:
+    """Return the value of a label that names a range."""
+    return f"{number}-of-{count}"
+
+
+def number_in(value: str | None, count: int) -> int | None:
+    """Return the range that the value of a label names, or None."""
+    number, _, of = (value or "").partition("-of-")
+    return int(number) if of == str(count) and number.isdecimal() and int(number) < count else None
+
+
+def _part(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _labels_in(body: bytes) -> dict[str, Any]:
+    try:
+        return dict(decode(body)["metadata"].get("labels") or {})
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return {}
