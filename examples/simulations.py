@@ -18,7 +18,7 @@ from trioformer.leaderelection import LeaderElectionOptions, Leadership, run_as_
 from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.apiextensions_v1 import CustomResourceDefinition
 from trioformer.models.apps_v1 import Deployment, ReplicaSet, StatefulSet
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import ConfigMap, Namespace, Pod
 from trioformer.testing import APIServer
 from trioformer.watchtools import deleted, has_condition, resuming_watch, wait_for
 
@@ -223,6 +223,27 @@ async def simulate_forbidden_secrets(
     for number in range(3):
         server.create(pod(f"web-{number}"))
     task_status.started()
+
+
+async def simulate_teams(server: APIServer, *, task_status: Started = IGNORED) -> None:
+    """Create namespaces with a ConfigMap, and change one of them now and then."""
+    names = [
+        "billing",
+        "search",
+        "checkout",
+        "shop",
+        "mail",
+        "login",
+        "images",
+        "stock",
+    ]
+    for name in names:
+        server.create(Namespace(metadata=ObjectMeta(name=name)))
+        server.create(ConfigMap(metadata=ObjectMeta(name="web", namespace=name)))
+    task_status.started()
+    for number, name in enumerate(itertools.cycle(names)):
+        await trio.sleep(10)
+        server.patch(ConfigMap, "web", {"data": {f"key-{number}": "x"}}, namespace=name)
 
 
 async def simulate_rival(server: APIServer, *, task_status: Started = IGNORED) -> None:

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final, Generic, NamedTuple, TypeVar, cast, final
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast, final
 
 import attrs
 import trio
@@ -14,7 +14,6 @@ import trio
 from .._surroundings import new_uuid
 from .._text import describe_error, error_names, one_line, suppressed_lines
 from .._util import LogLimit, enclosing_tasks
-from ..cache._internal import Share
 from ..client._internal import WrittenObject
 from ..errors import TrioformerError
 from ..workqueue import RateLimitingQueue
@@ -36,6 +35,9 @@ from ._results import (
     without_cancelled,
 )
 from ._statistics import ControllerObserver, Counters
+
+if TYPE_CHECKING:
+    from ..cache._internal import Share
 
 T = TypeVar("T")
 

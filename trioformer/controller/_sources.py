@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import attrs
 import trio
@@ -13,7 +13,7 @@ from .._suggestions import describe
 from .._surroundings import new_generator
 from .._util import Slices
 from ..cache import Added, Deleted, HandlerRegistration, Notification, ResourceEventHandler, SharedInformer, Updated
-from ..cache._internal import Share, add_paused_handler, share_of
+from ..cache._internal import add_paused_handler, share_of
 from ..errors import DecodeError, QuarantinedError
 from ..models import KubernetesObject, key_of
 from ..workqueue import RateLimitingQueue
@@ -22,6 +22,9 @@ from ._journal import Journal
 from ._parking import Pauses
 from ._predicates import Predicate
 from ._request import K
+
+if TYPE_CHECKING:
+    from ..cache._internal import Share
 
 T = TypeVar("T", bound=KubernetesObject)
 

@@ -246,10 +246,9 @@ class ManagerRun:
                 )
         if not isinstance(runnable, Controller):
             return
-        if self.elector is not None and not managed.is_always and is_divided(runnable):
-            raise ValueError(
-                f"controller {managed.name} reconciles a divided kind only on the leader; add it to always="
-            )
+        if self.shares is not None and not managed.is_always and is_divided(runnable) == (self.elector is not None):
+            where = "only on the leader" if self.elector is not None else "that is not divided on each replica"
+            raise ValueError(f"controller {managed.name} would reconcile a kind {where}; see always= and Shares")
         if self.metrics is None:
             return
         if not self.metrics.is_registered(runnable):

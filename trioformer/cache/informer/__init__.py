@@ -5,5 +5,6 @@
 - ``_sharing.py``: caches that other threads read
 - ``_process_loop.py``: applies changes to the indexer and distributes notifications; resync
 - ``_shown_writes.py``: the writes of the client that the cache does not show yet
-- ``_statistics.py``: :class:`InformerStatistics`
+- ``_reflectors.py``: the reflectors of an informer, and its state and statistics
+- ``_parts.py``: the parts of a divided cache, which begin and end while the cache runs
 """

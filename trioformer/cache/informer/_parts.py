@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 import trio
 
 from ...models import KubernetesObject
 from ..reflector._list_watch import ApiListWatch, ListWatch
-from ..store._division import ByNamespace, Share
 from ._shared_informer import SharedInformer
+
+if TYPE_CHECKING:
+    from ..store._division import Share
 
 T = TypeVar("T", bound=KubernetesObject)
 
 
 def share_of(informer: SharedInformer[Any]) -> Share | None:
     """Return the share of a divided cache, or None if the cache is not divided."""
-    division = informer._reflectors.division
-    return None if division is None or isinstance(division, ByNamespace) else cast("Share", division)
+    return informer._reflectors.share
 
 
 @final

@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from itertools import chain, islice
-from typing import Generic, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, final
 
 import attrs
 import trio
@@ -30,11 +30,13 @@ from .._bad_objects import BadObject, Quarantined, QuarantineReason
 from ..processor._notifications import Added, Deleted, Notification, Released, Updated
 from ..processor._processor import PeriodGrid, Processor
 from ..store._delta_fifo import Batch, Bookmark, Change, Deletion, DeltaFIFO, Replaced
-from ..store._division import Division
 from ..store._indexer import Indexer, Staged, drain
 from ..store._quarantine import Quarantine, StagedQuarantine
 from ..store._resource_versions import ResourceVersions
 from ._mistakes import Mistakes
+
+if TYPE_CHECKING:
+    from ..store._division import Division
 
 T = TypeVar("T", bound=KubernetesObject)
 P = ParamSpec("P")

@@ -1,9 +1,9 @@
-"""The reflectors of an informer, and the parts of a divided cache, which begin and end while the cache runs."""
+"""The reflectors of an informer, and its state and statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Generic, TypeVar, final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 import attrs
 import trio
@@ -11,17 +11,30 @@ import trio
 from ..._text import some_of
 from ...errors import DecodeError
 from ...models import KubernetesObject
+from .._bad_objects import QuarantineReason
 from ..reflector._list_watch import ListWatch
 from ..reflector._options import ReflectorOptions
 from ..reflector._reflector import Reflector
 from ..reflector._status import InformerPhase, InformerState, ReflectorStatistics
 from ..reflector._transform import Transform, undecodable
 from ..store._delta_fifo import DeltaFIFO, NamespacedSink
-from ..store._division import ByNamespace, Division, Share
 from ..store._quarantine import Quarantine
-from ._statistics import worst_of
+
+if TYPE_CHECKING:
+    from ..store._division import Division, Share
 
 T = TypeVar("T", bound=KubernetesObject)
+
+_WORST_FIRST: tuple[InformerPhase, ...] = (
+    InformerPhase.NOT_STARTED,
+    InformerPhase.BACKING_OFF,
+    InformerPhase.CONNECTING,
+    InformerPhase.LISTING,
+    InformerPhase.WAITING_FOR_BOOKMARK,
+    InformerPhase.READING_WATCH_LIST,
+    InformerPhase.WATCHING,
+)
+"""The phases of a reflector from worst to best; an informer reports the phase of its worst reflector."""
 
 
 @final
@@ -57,12 +70,16 @@ class Reflectors(Generic[T]):
         self.parts: dict[str, Reflector[T]] = {}
         self.sources: Mapping[str, ListWatch[T]] = {}
         self.division: Division | None = None
+        self.share: Share | None = None
         self.kind: type[T] | None
         if isinstance(source, DividedSource):
-            self.kind, self.name, self.division = source.kind, source.name, source.division
+            self.kind, self.name = source.kind, source.name
+            self.division = self.share = source.division
         elif isinstance(source, Mapping):
             if not source or "" in source:
                 raise ValueError("a mapping of sources must not be empty, and each key must be a namespace")
+            from ..store._division import ByNamespace  # noqa: PLC0415  # most caches are not divided
+
             first = next(iter(source.values()))
             self.kind, self.sources, self.division = first.kind, source, ByNamespace()
             self.name = f"{self.kind.__name__ if self.kind else first.name} in namespaces {some_of(source)}"
@@ -98,3 +115,39 @@ class Reflectors(Generic[T]):
         error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
         age = trio.current_time() - min(each.up_to_date_at for each in reflectors)
         return InformerState(worst.phase, error, worst.retry_at, age, *marks)
+
+
+def worst_of(reflectors: Iterable[ReflectorStatistics]) -> ReflectorStatistics:
+    """Return the statistics of the reflector in the worst phase.
+
+    If several reflectors are in this phase, choose the reflector with the oldest data.
+    """
+    return min(reflectors, key=lambda each: (_WORST_FIRST.index(each.phase), each.up_to_date_at))
+
+
+@final
+@attrs.frozen
+class InformerStatistics:
+    """Statistics about an informer, its cache and its reflectors."""
+
+    has_synced: bool
+    """Whether the cache has synced and is up to date."""
+    objects: int
+    """The number of objects in the cache."""
+    encoded_bytes: int
+    """The number of bytes of these objects as they were received, or as a transform has made them."""
+    pending: int
+    """The number of changes that were received but are not in the cache yet."""
+    handlers_and_subscriptions: int
+    """The number of registered handlers and open subscriptions."""
+    reflectors: Mapping[str, ReflectorStatistics]
+    """The statistics of each reflector by namespace; the key is ``""`` if there is only one reflector."""
+    quarantined: Mapping[QuarantineReason, int] = attrs.field(factory=dict)
+    """The number of objects in quarantine for each reason."""
+    missing: int = 0
+    """The number of objects in quarantine that have no state in the cache."""
+
+    @property
+    def reflector(self) -> ReflectorStatistics:
+        """The statistics of the reflector in the worst phase."""
+        return worst_of(self.reflectors.values())

@@ -25,15 +25,13 @@ from ..reflector._options import ReflectorOptions
 from ..reflector._status import InformerPhase, InformerState
 from ..reflector._transform import Transform
 from ..store._delta_fifo import DeltaFIFO
-from ..store._divided_lister import DividedLister
 from ..store._indexer import Indexer, IndexFunc
 from ..store._lister import Lister
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
 from ._process_loop import ProcessLoop, ResyncTimer
-from ._reflectors import DividedSource, Reflectors
+from ._reflectors import DividedSource, InformerStatistics, Reflectors
 from ._shown_writes import showing_writes
-from ._statistics import InformerStatistics
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -110,6 +108,8 @@ class SharedInformer(Generic[T]):
         )
         listed = self._name, self._indexer, self._synced.is_set, self._reflectors.kind, self._quarantine
         if isinstance(list_watch, DividedSource):
+            from ..store._division import DividedLister  # noqa: PLC0415  # most caches are not divided
+
             list_watch.division.read_with(self._indexer.get)
             self._lister: Lister[T] = DividedLister[T]._create(*listed, share=list_watch.division)
         else:

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
 
 import attrs
 import trio
@@ -23,10 +23,12 @@ from ...errors import DecodeError
 from ...models import FieldSelector, KubernetesObject, LabelSelector
 from ...models._internal import decode
 from ..reflector._list_watch import ApiListWatch, ListWatch
-from ..store._division import Division
 from ..store._indexer import Indexer
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions, parse_resource_version
+
+if TYPE_CHECKING:
+    from ..store._division import Division
 
 T = TypeVar("T", bound=KubernetesObject)
 
