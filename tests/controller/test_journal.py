@@ -12,7 +12,8 @@ from trio.testing import MockClock
 
 from trioformer import Client, SharedInformerFactory
 from trioformer.cache import Notification
-from trioformer.controller import Controller, JournalEntry, Request, RequeueAfter
+from trioformer.controller import Controller, Request, RequeueAfter
+from trioformer.controller._journal import JournalEntry
 from trioformer.controller._results import Reconcile
 from trioformer.errors import ConflictError
 from trioformer.models import ObjectMeta

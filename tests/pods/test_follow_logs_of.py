@@ -14,8 +14,9 @@ from trioformer.errors import ForbiddenError, SelectorError
 from trioformer.models import from_dict
 from trioformer.models.apps_v1 import Deployment
 from trioformer.models.core_v1 import Pod
-from trioformer.pods import LogLine, follow_logs_of
+from trioformer.pods import follow_logs_of
 from trioformer.pods._follow_logs_of import FollowedLogs
+from trioformer.pods._log_lines import LogLine
 from trioformer.testing import APIServer, ScriptedPod
 
 

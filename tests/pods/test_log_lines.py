@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trioformer.pods import LogLine
-from trioformer.pods._log_lines import DISORDER, REMEMBERED, LineSplitter, ReceivedLines, split_stamp
+from trioformer.pods._log_lines import DISORDER, REMEMBERED, LineSplitter, LogLine, ReceivedLines, split_stamp
 
 SECOND = 1_000_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

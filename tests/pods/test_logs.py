@@ -26,7 +26,8 @@ from trioformer.errors import (
 )
 from trioformer.kubeconfig import ClusterConfig
 from trioformer.models.core_v1 import ConfigMap, Pod
-from trioformer.pods import LogLine, follow_logs, read_logs
+from trioformer.pods import follow_logs, read_logs
+from trioformer.pods._log_lines import LogLine
 from trioformer.testing import APIServer, ScriptedPod
 from trioformer.transport import Limits
 

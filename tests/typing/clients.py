@@ -24,9 +24,7 @@ from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Binding, ConfigMap, Node, Pod, Service, ServiceAccount
 from trioformer.models.policy_v1 import Eviction
 from trioformer.pods import (
-    LogLine,
     PodProcess,
-    PortForward,
     attach_to_pod,
     connect_port,
     copy_from_pod,
@@ -40,6 +38,8 @@ from trioformer.pods import (
     read_logs,
     run_in_pod,
 )
+from trioformer.pods._log_lines import LogLine
+from trioformer.pods._port_forward import PortForward
 from trioformer.transport import (
     Limits,
     ObservedRequest,

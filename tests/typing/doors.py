@@ -17,7 +17,8 @@ from trioformer.models.apps_v1 import Deployment
 from trioformer.models.authentication_v1 import TokenRequest
 from trioformer.models.autoscaling_v1 import Scale
 from trioformer.models.core_v1 import Pod, ServiceAccount
-from trioformer.pods import LogLine, follow_logs, forward_port, read_logs
+from trioformer.pods import follow_logs, forward_port, read_logs
+from trioformer.pods._log_lines import LogLine
 
 
 async def count(client: Client, kind: type[KubernetesObject], *, limit: int = 0) -> int:

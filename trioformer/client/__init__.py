@@ -17,7 +17,7 @@
 - ``_object_ref.py``: :class:`ObjectRef`, the namespace and name of an object
 - ``_client_requests.py`` and ``_raw.py``: requests to any path, and the health of the server
 - ``_options.py``: selectors and other query parameters
-- ``_writes.py``: :class:`Write`, a record of the writes of a task
+- ``_writes.py``: a record of the writes of a task
 - ``_retry_on_conflict.py``: :func:`retry_on_conflict`
 - ``_internal.py``: names that other packages of trioformer import
 
@@ -38,7 +38,6 @@ from ._object_ref import ObjectRef as ObjectRef
 from ._options import ListOptions as ListOptions
 from ._watch import WatchEvent as WatchEvent
 from ._watch import WatchStream as WatchStream
-from ._writes import Write as Write
 from .bodies._lists import ObjectList as ObjectList
 from .bodies._undecodable import Undecodable as Undecodable
 
@@ -55,7 +54,6 @@ __all__ = [
     "Undecodable",
     "WatchEvent",
     "WatchStream",
-    "Write",
     "open_client",
     "retry_on_conflict",
 ]

@@ -20,6 +20,7 @@ from ._object_ref import reference_to as reference_to
 from ._options import FieldSelectorLike as FieldSelectorLike
 from ._options import LabelSelectorLike as LabelSelectorLike
 from ._options import PropagationPolicy as PropagationPolicy
+from ._writes import Write as Write
 from ._writes import WrittenObject as WrittenObject
 from ._writes import confirms_write as confirms_write
 from ._writes import write_observer as write_observer

@@ -20,7 +20,7 @@ the desired state.  A :class:`Controller` starts when its caches have synced, an
 - ``_delays.py``: delays of failed requests
 - ``_observers.py``: the observers of a controller
 - ``_request.py``: :class:`Request`
-- ``_journal.py``: the causes and writes of the last calls, :class:`JournalEntry`
+- ``_journal.py``: the causes and writes of the last calls
 - ``_current_request.py``: :func:`current_request`, and :class:`RequestFilter` for log messages
 - ``_results.py``: the results and exceptions of ``reconcile``
 - ``_enqueue.py``: functions that return the requests for an object, such as :func:`request_for_owner`
@@ -51,7 +51,6 @@ from ._enqueue import requests_by_index as requests_by_index
 from ._expectations import Expectations as Expectations
 from ._finalizers import drop_finalizer as drop_finalizer
 from ._finalizers import ensure_finalizer as ensure_finalizer
-from ._journal import JournalEntry as JournalEntry
 from ._options import ControllerOptions as ControllerOptions
 from ._parking import ensure_paused_condition as ensure_paused_condition
 from ._predicates import annotations_changed as annotations_changed
@@ -71,7 +70,6 @@ __all__ = [
     "ControllerObserver",
     "ControllerOptions",
     "Expectations",
-    "JournalEntry",
     "OwnerGoneError",
     "Request",
     "RequestFilter",

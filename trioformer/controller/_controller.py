@@ -339,6 +339,10 @@ class Controller(Generic[K]):
             for entry in controller.journal(Request("default", "web")):
                 print(entry)
 
+        An entry has the fields ``request``, ``reconcile_id``, ``began``, ``ended``, ``result``, ``error``, ``causes``,
+        ``more_causes`` and ``writes``.  A write has the fields ``at``, ``method``, ``path``, ``code``, ``uid`` and
+        ``resource_version``.
+
         Args:
             request: The request whose entries are returned.  The default, None, means all requests.
 

@@ -22,7 +22,7 @@ import trio
 
 from .._text import describe_error
 from ..cache import Added, Notification, Updated
-from ..client import Write
+from ..client._internal import Write
 from ..models import KubernetesObject, key_of, resource_of, to_dict
 from ._request import K
 from ._results import ReconcileResult

@@ -4,7 +4,7 @@ Every function takes an :class:`~trioformer.client.Api`, usually the API of pods
 
 - ``_read_logs.py``: the functions :func:`read_logs` and :func:`follow_logs`, which read the log of one container
 - ``_logs.py``: the lines of a followed log
-- ``_log_lines.py``: the class :class:`LogLine`
+- ``_log_lines.py``: the lines of logs
 - ``_log_requests.py``: requests for logs
 - ``_follow_logs_of.py``: the function :func:`follow_logs_of`, which follows the logs of all pods that match a selector
 - ``_exec.py``: the functions :func:`exec_in_pod`, :func:`attach_to_pod` and :func:`run_in_pod`
@@ -12,7 +12,7 @@ Every function takes an :class:`~trioformer.client.Api`, usually the API of pods
 - ``_terminal.py``: the function :func:`interact`
 - ``_websocket.py``: the connection to a process
 - ``_ports.py``: the functions :func:`forward_port` and :func:`connect_port`
-- ``_port_forward.py``: the class :class:`PortForward`
+- ``_port_forward.py``: the local port of a forwarded port
 - ``_port_streams.py``: one connection to a port
 - ``_port_targets.py``: chooses the pod for a port
 - ``_copy/``: the functions :func:`copy_to_pod` and :func:`copy_from_pod`
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ._exec import exec_in_pod as exec_in_pod
     from ._exec import run_in_pod as run_in_pod
     from ._follow_logs_of import follow_logs_of as follow_logs_of
-    from ._log_lines import LogLine as LogLine
-    from ._port_forward import PortForward as PortForward
     from ._ports import connect_port as connect_port
     from ._ports import forward_port as forward_port
     from ._processes import PodProcess as PodProcess
@@ -43,9 +41,7 @@ if TYPE_CHECKING:
     from ._terminal import interact as interact
 
 _PLACES: Final = {
-    "LogLine": "_log_lines",
     "PodProcess": "_processes",
-    "PortForward": "_port_forward",
     "attach_to_pod": "_exec",
     "connect_port": "_ports",
     "copy_from_pod": "_copy",
@@ -61,9 +57,7 @@ _PLACES: Final = {
 }
 
 __all__ = [
-    "LogLine",
     "PodProcess",
-    "PortForward",
     "attach_to_pod",
     "connect_port",
     "copy_from_pod",

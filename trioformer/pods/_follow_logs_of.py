@@ -92,7 +92,7 @@ class _Follower:
 class FollowedLogs(metaclass=NoPublicConstructor):
     """The lines from the logs of several pods, opened and closed by :func:`follow_logs_of`.
 
-    ``async for line in logs`` iterates over :class:`LogLine` objects.  The loop never ends by itself, because new pods
+    ``async for line in logs`` iterates over the lines.  The loop never ends by itself, because new pods
     may be added.
     The lines of one container instance are in the order of its log, but lines from different containers can be in any
     order.
@@ -300,7 +300,7 @@ async def follow_logs_of(
 ) -> AsyncGenerator[FollowedLogs, None]:
     """Follow the logs of all pods that match a selector, including pods that are added later.
 
-    Yields an endless iterator of :class:`LogLine` objects, each with its pod and container::
+    Yields an endless iterator of lines, each with ``pod``, ``container``, ``data`` and ``time``::
 
         async with follow_logs_of(client.api(Pod, namespace="default"), label_selector="app=web") as lines:
             async for line in lines:

@@ -49,7 +49,7 @@ class LogLine:
     container: str = ""
     """The name of the container."""
     is_cut: bool = False
-    """Whether the line is longer than ``max_line_bytes`` and continues in the next :class:`LogLine`."""
+    """Whether the line is longer than ``max_line_bytes`` and continues in the next object."""
 
     @property
     def text(self) -> str:

@@ -91,7 +91,7 @@ OpenLog: TypeAlias = Callable[[Mapping[str, str]], AbstractAsyncContextManager[B
 class LogLines(metaclass=NoPublicConstructor):
     """The lines of a followed log, opened and closed by :func:`follow_logs`.
 
-    ``async for line in lines`` iterates over :class:`LogLine` objects until the container ends.  Only one task may
+    ``async for line in lines`` iterates over the lines until the container ends.  Only one task may
     read at a time.
     Each line is returned exactly once, in the order of the log.
     """

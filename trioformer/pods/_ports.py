@@ -31,7 +31,7 @@ async def forward_port(
 ) -> AsyncGenerator[PortForward, None]:
     """Forward a local port to a port of a pod (``kubectl port-forward``).
 
-    Yields a :class:`PortForward`.  Any program on this machine can connect to the local port::
+    Yields an object with ``port`` and ``url``.  Any program on this machine can connect to the local port::
 
         async with forward_port(services, "web", 80) as forward:
             await open_tcp_stream("127.0.0.1", forward.port)

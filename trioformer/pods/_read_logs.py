@@ -88,7 +88,7 @@ async def follow_logs(
 ) -> AsyncGenerator[LogLines, None]:
     """Follow the log of a container until the container ends (``kubectl logs --follow``).
 
-    Yields an iterator of :class:`LogLine` objects::
+    Yields an iterator of lines with the fields ``data``, ``text`` and ``time``::
 
         async with follow_logs(pods, "web-0", tail_lines=10) as lines:
             async for line in lines:

@@ -25,7 +25,7 @@ from .._session import Session
 
 if TYPE_CHECKING:
     from ...client import Api
-    from ...pods import PortForward
+    from ...pods._internal import PortForward
 
 __all__ = ["add_flags", "run"]
 
