@@ -71,6 +71,7 @@ class KindShare(Generic[T]):
     _deleted: dict[str, int] = attrs.field(factory=dict, init=False)
     """The ranges of deleted objects, by key, with ``by="uid"``."""
     _cached: Callable[[str], KubernetesObject | None] = attrs.field(default=lambda _: None, init=False)
+    _last_write: tuple[WrittenObject | None, str | None] = attrs.field(default=(None, None), init=False)
     _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(60.0), init=False)
 
     @property
@@ -108,6 +109,11 @@ class KindShare(Generic[T]):
 
     def part_of_write(self, written: WrittenObject) -> str | None:
         """Return the range of a written object, if this process caches it."""
+        if self._last_write[0] is not written:  # each part of the cache asks for it
+            self._last_write = written, self._part_of_write(written)
+        return self._last_write[1]
+
+    def _part_of_write(self, written: WrittenObject) -> str | None:
         if self.by == "namespace":
             number: int | None = range_of(written.namespace, self.count)
         elif self.by == "uid" and written.write.uid:

@@ -38,6 +38,7 @@ class Part(Generic[T]):
         self._informer, self._name = informer, name
         self._written = {} if written is None else {name: written}
         self._reflector = informer._reflectors.open(name, source)
+        informer._reflectors.since[name] = trio.current_time()
         informer._versions.open(name)
 
     async def run(self) -> None:
@@ -56,7 +57,7 @@ class Part(Generic[T]):
             if not informer._stopped.is_set():
                 raise
         finally:
-            del informer._reflectors.parts[name]
+            del informer._reflectors.parts[name], informer._reflectors.since[name]
             informer._versions.remove(name)
             informer._fifo.release_part(name)
 

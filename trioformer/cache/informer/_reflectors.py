@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
@@ -68,6 +69,8 @@ class Reflectors(Generic[T]):
     ) -> None:
         self._fifo, self._options, self._transform = fifo, options, transform
         self.parts: dict[str, Reflector[T]] = {}
+        self.since: dict[str, float] = {}
+        """When the parts of a divided cache began, which are not stale before their first list."""
         self.sources: Mapping[str, ListWatch[T]] = {}
         self.division: Division | None = None
         self.share: Share | None = None
@@ -108,12 +111,15 @@ class Reflectors(Generic[T]):
     def state(self, quarantine: Quarantine) -> InformerState:
         """Return the state of a running informer, which is that of its worst reflector."""
         marks = len(quarantine), quarantine.first()
-        reflectors = [*self.statistics().values()]
+        by_part = self.statistics()
+        reflectors = [*by_part.values()]
         if not reflectors:  # a divided cache without parts is up to date
             return InformerState(InformerPhase.WATCHING, None, age=0.0)
         worst = worst_of(reflectors)
         error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
-        age = trio.current_time() - min(each.up_to_date_at for each in reflectors)
+        age = trio.current_time() - min(
+            max(each.up_to_date_at, self.since.get(part, -math.inf)) for part, each in by_part.items()
+        )
         return InformerState(worst.phase, error, worst.retry_at, age, *marks)
 
 
