@@ -335,7 +335,7 @@ class World:
                 is_handler = listener.registration is not None
                 where = name.replace("informer of", "informer")
                 expected[f"handler {listener.name} of {where}" if is_handler else listener.name] = 1
-        for task in ("testing._in_memory.Exchange.serve", "_asgi.cancel_on_disconnect"):  # of an open watch
+        for task in ("testing._in_memory.Exchange.serve", "_asgi._cancel_on_disconnect"):  # of an open watch
             expected[f"trioformer.{task}"] = len(NAMESPACES) if self.setting.namespaced else 1
         return expected
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
+from functools import partial
 from typing import Final, final
 
 import attrs
 import trio
 
-from .._asgi import Receive, cancel_on_disconnect
+from .._asgi import Receive, until_disconnect
 from .._secret import Secret
 from ._http_options import TokenCheck
 
@@ -68,26 +69,11 @@ class TokenChecks:
             return None
         self._running += 1
         try:
-            answer = await self._ask(token, receive)
+            answer = await until_disconnect(receive, partial(_ask, self._check, token))
         finally:
             self._running -= 1
         if answer is not None:
             self._keep(digest, is_allowed=answer)
-        return answer
-
-    async def _ask(self, token: Secret[str], receive: Receive) -> bool | None:
-        answer: bool | None = None
-        failure: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
-            try:
-                with trio.fail_after(CHECK_PERIOD):
-                    answer = bool(await _ask(self._check, token))
-            except Exception as exc:  # noqa: BLE001  # raised below, outside of the nursery, which would put it in a group
-                failure = exc
-            nursery.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
         return answer
 
     def _keep(self, digest: bytes, *, is_allowed: bool) -> None:
@@ -103,4 +89,5 @@ async def _ask(check: TokenCheck, token: Secret[str]) -> bool:
     checking = check(token.reveal())
     if not hasattr(checking, "__await__"):  # the error of await does not name the function
         raise TypeError("check_metrics_token must be an async function")
-    return await checking
+    with trio.fail_after(CHECK_PERIOD):
+        return bool(await checking)

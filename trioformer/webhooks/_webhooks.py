@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
 import attrs
 import trio
 
-from .._asgi import Message, Receive, Send, cancel_on_disconnect
+from .._asgi import Message, Receive, Send, until_disconnect
 from .._suggestions import describe
 from .._text import suppressed_lines
 from .._util import LogLimit, Slices, first_leaf
@@ -182,20 +183,15 @@ class Webhooks:
 
     async def _admit(self, route: Route, body: bytes, receive: Receive) -> Response:
         admission = _reviews.read_admission(route.kind, body)
-        responses: list[Response] = []  # empty if the function was cancelled
         deadline = trio.current_time() + route.period
-        async with trio.open_nursery() as nursery:
-            nursery.cancel_scope.deadline = deadline
-            nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
-            try:
-                responses.append(_json(_allowed(route, admission, await _call(route, admission))))
-            except Exception as error:  # noqa: BLE001  # the documented boundary to the program's functions
-                refusal = _refusal_in(error)
-                denied = refusal and _json(_reviews.denied(admission, refusal))
-                responses.append(denied or _failed(self._log(route.path, error)))
-            nursery.cancel_scope.cancel()
-        if responses:
-            return responses[0]
+        try:
+            response = await until_disconnect(receive, partial(_review, route, admission), deadline=deadline)
+        except Exception as error:  # noqa: BLE001  # the documented boundary to the program's functions
+            refusal = _refusal_in(error)
+            denied = refusal and _json(_reviews.denied(admission, refusal))
+            return denied or _failed(self._log(route.path, error))
+        if response is not None:
+            return response
         if trio.current_time() < deadline:
             return _failed("the client has disconnected")
         problem = f"{route.path}: the function was cancelled after {route.period:g} s"
@@ -236,11 +232,11 @@ async def _read_body(receive: Receive, limit: int) -> bytes | None:
     return bytes(body)
 
 
-async def _call(route: Route, admission: Admission) -> object:
+async def _review(route: Route, admission: Admission) -> Response:
     calling = route.webhook.function(admission.request)
     if not hasattr(calling, "__await__"):  # the error of await does not name the function
         raise ResultError("the function must be an async function")
-    return await calling
+    return _json(_allowed(route, admission, await calling))
 
 
 def _allowed(route: Route, admission: Admission, found: object) -> bytes:

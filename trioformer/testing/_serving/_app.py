@@ -12,15 +12,15 @@ breaks the connection.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import attrs
 import trio
 
-from ..._asgi import Message, Receive, Send, cancel_on_disconnect
+from ..._asgi import Message, Receive, Send, until_disconnect
 from ...client._internal import PROTOBUF
 from .._storage._bodies import MAX_BYTES
 from .._storage._field_checks import warning_headers
@@ -41,7 +41,7 @@ from ._responses import JSON_TYPE, Response, error_response
 from ._watching import Watch, Watches
 from ._webhook_client import WebhookClient
 
-Run: TypeAlias = Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[bool]]
+Run: TypeAlias = Callable[[Callable[[bytes], Awaitable[None]]], Coroutine[Any, Any, bool]]
 """Sends a stream, and returns whether the stream is complete."""
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -171,22 +171,12 @@ class Application:
         self, received: _Received, body: bytes, receive: Receive
     ) -> tuple[Result, ServedKind | None] | None:
         """Handle a request, and call the webhooks that it needs.  Return None if the client disconnects meanwhile."""
-        handled: tuple[Result, ServedKind | None] | APIStatusError | None = None
 
         def handle(answers: Answers) -> tuple[Result, ServedKind | None]:
             received.warnings.clear()
             return self._handle(received, body, answers)
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
-            try:
-                handled = await self._webhooks.run(handle)
-            except APIStatusError as error:  # raised outside of the nursery, which would wrap it
-                handled = error
-            nursery.cancel_scope.cancel()
-        if isinstance(handled, APIStatusError):
-            raise handled
-        return handled
+        return await until_disconnect(receive, partial(self._webhooks.run, handle))
 
     def _handle(
         self, received: _Received, body: bytes, answers: Answers | None = None
@@ -251,17 +241,12 @@ async def _stream(
     send: Send,
 ) -> None:
     """Stream the output of ``run`` until it returns or the client disconnects."""
-    is_clean = False
     await send(_start(200, content_type, *_encoded(headers)))
 
     async def send_frame(frame: bytes) -> None:
         await send({"type": "http.response.body", "body": frame, "more_body": True})
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(cancel_on_disconnect, receive, nursery.cancel_scope)
-        is_clean = await run(send_frame)
-        nursery.cancel_scope.cancel()
-    if is_clean:
+    if await until_disconnect(receive, partial(run, send_frame)):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
