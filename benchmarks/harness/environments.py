@@ -18,6 +18,7 @@ SOURCE = CACHE / "source"
 # What a rival needs comes with it, in the newest version that it allows on the day the environment is made.
 OURS = (
     "trio==0.35.0",
+    "httptools==0.9.0",
     "httpx==0.28.1",
     "attrs==26.1.0",
     "cattrs==26.2.1",

@@ -317,15 +317,17 @@ async def test_objects_registered_before_stay_registered(client: Client) -> None
     assert not metrics.is_registered(factory)
 
 
-@pytest.mark.parametrize("target", [b"*", b"readyz", b"x/readyz", b"http://x/readyz"])
+@pytest.mark.parametrize(
+    ("target", "code"), [(b"*", b"404"), (b"http://x/readyz", b"404"), (b"readyz", b"400"), (b"x/readyz", b"400")]
+)
 async def test_a_request_target_that_is_not_a_path_is_not_found(
-    client: Client, target: bytes, caplog: pytest.LogCaptureFixture
+    client: Client, target: bytes, code: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running(client, initializing(Worker("works", []))) as manager:
         stream = await trio.open_tcp_stream("127.0.0.1", manager.http.base_url.port or 0)
         async with stream:
             await stream.send_all(b"GET " + target + b" HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-            assert (await stream.receive_some()).startswith(b"HTTP/1.1 404 ")
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 " + code)
     assert errors_of(caplog) == []
 
 

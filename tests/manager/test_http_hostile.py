@@ -104,7 +104,7 @@ async def test_no_other_protocol_is_granted(client: Client, upgrade: bytes, capl
 @pytest.mark.parametrize(
     ("request_", "code"),
     [
-        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0", 405),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03secret-of-a-client\r\n\r\n", 400),
         (b"GET /healthz\r\n\r\n", 400),
         (b"GET /healthz HTTP/1.1\r\n\r\n", 400),

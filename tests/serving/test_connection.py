@@ -121,6 +121,15 @@ async def test_a_request_has_limits(
     assert caplog.messages == []
 
 
+@pytest.mark.parametrize("sent", [b"GET / HT", GET[:-2], POST + b"content-length: 9\r\n\r\n1"])
+async def test_a_request_that_is_cut_off_is_refused(sent: bytes, autojump_clock: trio.testing.MockClock) -> None:
+    async with connected(echo) as client:
+        await client.send_all(GET + sent)
+        await client.send_stream.aclose()
+        response = await read_to_end(client)
+    assert response.count(b"HTTP/1.1 200 ") == response.count(b"HTTP/1.1 400 ") == 1
+
+
 # --- deadlines ---
 
 
@@ -139,14 +148,30 @@ async def test_a_request_has_10_s_and_an_idle_connection_90_s(
     assert trio.current_time() == (10 if is_first else 60 if sent else 90)
 
 
+async def test_an_application_has_no_deadline(autojump_clock: trio.testing.MockClock) -> None:
+    async def slow(scope: Message, receive: Receive, send: Send) -> None:
+        await trio.sleep(1_000)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await trio.sleep(1_000)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async with connected(slow) as stream:
+        for _ in range(2):
+            await stream.send_all(GET)
+            await receive_response(stream, b"0\r\n\r\n")
+    assert trio.current_time() == 4_000
+
+
 async def test_a_peer_that_does_not_read_ends_its_response_after_the_period(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     ended: list[float] = []
 
     async def huge(scope: Message, receive: Receive, send: Send) -> None:
-        await respond(send, b"x" * 10_000_000)
-        ended.append(trio.current_time())
+        try:
+            await respond(send, b"x" * 10_000_000)
+        finally:
+            ended.append(trio.current_time())
 
     client, server = trio.testing.lockstep_stream_pair()  # nothing is sent until it is read
     async with trio.open_nursery() as nursery:
@@ -156,6 +181,57 @@ async def test_a_peer_that_does_not_read_ends_its_response_after_the_period(
 
 
 # --- the end of a response ---
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "end"),
+    [
+        ("GET", "1.1", b"transfer-encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"),
+        ("HEAD", "1.1", b"transfer-encoding: chunked\r\n\r\n"),
+        ("GET", "1.0", b"connection: close\r\n\r\nabc"),
+        ("HEAD", "1.0", b"connection: close\r\n\r\n"),
+    ],
+)
+async def test_a_response_can_have_an_unknown_length(
+    method: str, version: str, end: bytes, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def stream(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for part in (b"a", b"bc"):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async with connected(stream) as client:
+        await client.send_all(f"{method} / HTTP/{version}\r\nhost: x\r\n\r\n".encode())
+        await client.send_stream.aclose()
+        response = await read_to_end(client)
+    assert response.endswith(end)
+    assert response.count(b"\r\n\r\n") == end.count(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("code", [204, 304])
+async def test_some_responses_have_no_body(code: int, autojump_clock: trio.testing.MockClock) -> None:
+    async def bodiless(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": code, "headers": []})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async with connected(bodiless) as client:
+        for _ in range(2):
+            await client.send_all(GET)
+            assert b"transfer-encoding" not in await receive_response(client, b"")
+
+
+@pytest.mark.parametrize("value", [b"a\r\nb: c", b"a\nb", b"a\rb"])
+async def test_a_header_with_a_line_break_is_not_sent(
+    value: bytes, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def inject(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x", value)]})
+
+    async with connected(inject) as client:
+        await client.send_all(GET)
+        assert status_of(await read_to_end(client)) == 500
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
 async def test_the_client_disconnects_during_a_response(autojump_clock: trio.testing.MockClock) -> None:
@@ -241,26 +317,24 @@ async def test_the_application_can_switch_to_another_protocol(autojump_clock: tr
 
 
 async def test_the_connection_that_has_waited_longest_is_closed_for_a_new_one() -> None:
-    places = Places(2)
-    with places.take(), places.take():
-        with places.waiting(5) as finished:
-            pass
-        async with trio.open_nursery() as nursery:
-            closed: list[str] = []
-            for name in ("longest", "other"):
-                nursery.start_soon(wait_in, places, closed, name)
-                await trio.testing.wait_all_tasks_blocked()
-            with places.take() as has_place:
-                assert has_place
-                await trio.testing.wait_all_tasks_blocked()
-            assert closed == ["longest"]
-            assert not finished.cancel_called
-            nursery.cancel_scope.cancel()
+    places = Places(3)
+    ended: list[str] = []
+    async with trio.open_nursery() as nursery:
+        for name in ("has waited", "longest", "other"):
+            nursery.start_soon(wait_in, places, ended, name)
+            await trio.testing.wait_all_tasks_blocked()
+        with places.take() as scope:
+            assert scope is not None
+            await trio.testing.wait_all_tasks_blocked()
+            assert ended == ["longest"]
+        nursery.cancel_scope.cancel()
 
 
-async def wait_in(places: Places, closed: list[str], name: str) -> None:
-    try:
-        with places.waiting(1_000):
-            await trio.sleep_forever()
-    except trio.TooSlowError:
-        closed.append(name)
+async def wait_in(places: Places, ended: list[str], name: str) -> None:
+    with places.take() as scope:
+        assert scope is not None
+        with places.waiting(scope, 1_000):
+            if name != "has waited":
+                await trio.sleep_forever()
+        await trio.sleep_forever()
+    ended.append(name)

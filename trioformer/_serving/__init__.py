@@ -1,6 +1,6 @@
 """An HTTP/1.1 server for a manager's health checks and metrics, and for the embedded API server on a socket.
 
-h11 parses and formats the messages, and ASGI is the interface to the application.
+httptools parses the requests, and ASGI is the interface to the application.
 The resources that a client can use are limited, and so is the time for which the server waits for a client.
 """
 

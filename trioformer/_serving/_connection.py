@@ -10,18 +10,21 @@ the ``Upgrade`` header of a request is ignored, as HTTP allows.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Literal, TypeAlias, final
 from urllib.parse import unquote
 
 import attrs
-import h11
 import trio
 
 from .._asgi import Message, Receive, Send
+from .._surroundings import wall_time
+from ._requests import Header, Request, RequestParser
 
 logger: Final = logging.getLogger("trioformer.serving")
 
@@ -33,8 +36,10 @@ WRITE_SIZE: Final = 64 * 1024
 """How many bytes are written within one ``send_period``."""
 LINGER: Final = 1.0
 """Seconds for reading remaining bytes before a close, because unread bytes would cause a reset of the connection."""
-_GONE: Final = (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
-"""The client has disconnected, or the server gives up on it."""
+_BODILESS: Final = (204, 304)
+"""The statuses of responses that have no body."""
+_GONE: Final = (trio.BrokenResourceError, trio.ClosedResourceError)
+"""The client has disconnected."""
 
 
 @final
@@ -45,7 +50,7 @@ class ServerLimits:
     connections: int = 64
     """The maximum number of connections."""
     head_size: int = 16 * 1024
-    """The maximum number of bytes in the head of a request. A head may exceed the maximum by up to one read."""
+    """The maximum number of bytes in the head of a request. A head may exceed the maximum by up to two reads."""
     body_size: int = 16 * 1024
     """The maximum number of bytes in the body of a request."""
     request_period: float = 10.0
@@ -78,37 +83,38 @@ class Places:
     """The waiting connections that have not received any part of a request."""
 
     @contextmanager
-    def take(self) -> Iterator[bool]:
-        """Reserve a place for a connection in the block.
+    def take(self) -> Iterator[trio.CancelScope | None]:
+        """Reserve a place for a connection in the block, and yield the cancel scope of the block.
 
-        Yields False if all places are used by connections that are not waiting.
+        Yields None if all places are used by connections that are not waiting.
         """
-        has_place = self._used < self.limit or bool(self._waiting)
-        if self._used >= self.limit and has_place:
-            longest = next(iter(self._waiting))
+        if self._used >= self.limit:
+            longest = next(iter(self._waiting), None)
+            if longest is None:
+                yield None
+                return
             del self._waiting[longest]
             longest.cancel()
-        self._used += has_place
+        self._used += 1
         try:
-            yield has_place
+            with trio.CancelScope() as scope:
+                yield scope
         finally:
-            self._used -= has_place
+            self._used -= 1
 
     @contextmanager
-    def waiting(self, seconds: float) -> Iterator[trio.CancelScope]:
-        """Mark the connection as waiting for its client during the block.
+    def waiting(self, scope: trio.CancelScope, seconds: float) -> Iterator[None]:
+        """Mark a connection as waiting for its client during the block.
 
-        Raises:
-            TooSlowError: The time limit has expired, or another connection needs the place.
+        Its scope is cancelled when the time limit expires, or when another connection needs the place.
         """
-        with trio.CancelScope(deadline=trio.current_time() + seconds) as scope:  # fail_after() is a generator, too
-            self._waiting[scope] = None
-            try:
-                yield scope
-            finally:
-                self._waiting.pop(scope, None)
-        if scope.cancelled_caught:
-            raise trio.TooSlowError
+        self._waiting[scope] = None
+        scope.deadline = trio.current_time() + seconds
+        try:
+            yield
+        finally:
+            self._waiting.pop(scope, None)
+            scope.deadline = math.inf
 
     def close_idle(self) -> None:
         """Close the connections that are waiting for a request, and those that will wait for one."""
@@ -126,39 +132,46 @@ class Connection:
     _stream: trio.abc.Stream
     _limits: ServerLimits
     _places: Places
+    _scope: trio.CancelScope
+    """The scope of the connection, and of the application that it calls."""
     _scheme: str
     _access_log: logging.Logger | None
-    _h11: h11.Connection = attrs.field(init=False)
-    _request: h11.Request | None = attrs.field(default=None, init=False)
+    _parser: RequestParser = attrs.field(init=False)
+    _request: Request = attrs.field(factory=Request, init=False)
+    """The request that the application responds to."""
     _body: bytes | None = attrs.field(default=None, init=False)
     """The body of the request; None after the application has received it."""
     _status: int = attrs.field(default=0, init=False)
     """The status of the response; 0 before it begins."""
-    _head: h11.Response | None = attrs.field(default=None, init=False)
+    _head: bytes = attrs.field(default=b"", init=False)
     """The head of a response that is sent together with the beginning of its body."""
-    _is_broken: bool = attrs.field(default=False, init=False)
-    """Whether the client has disconnected, or the server has given up on it."""
+    _is_chunked: bool = attrs.field(default=False, init=False)
+    """Whether the body of the response is sent in chunks, because its length is unknown."""
+    _phase: Literal["request", "response", "complete", "switched", "broken"] = attrs.field(
+        default="request", init=False
+    )
+    """``response`` while a part of the response has been sent, ``switched`` to another protocol, ``broken`` when the
+    client has disconnected."""
+    _keeps_alive: bool = attrs.field(default=True, init=False)
+    """Whether another request can follow."""
 
     def __attrs_post_init__(self) -> None:
-        self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_size)
+        self._parser = RequestParser(self._limits.head_size, self._limits.body_size)
 
     async def serve(self) -> None:
         """Serve requests until the connection ends. The caller closes the stream."""
         period = self._limits.request_period
-        while await self._read_request(period):
-            await self._respond()
-            if self._places.phase != "serving":
-                break  # even if the response began before, and does not announce it
-            if self._is_broken or self._h11.our_state is not h11.DONE or self._h11.their_state is not h11.DONE:
-                break
-            self._h11.start_next_cycle()
-            has_begun = bool(self._h11.trailing_data[0])
-            period = self._limits.request_period if has_begun else self._limits.idle_period
-        if not self._is_broken:
+        while (request := await self._read_request(period)) is not None:
+            await self._respond(request)
+            if self._phase != "complete" or not self._keeps_alive or self._places.phase != "serving":
+                break  # even if the response began before the end of the server, and does not announce it
+            self._phase = "request"
+            period = self._limits.request_period if self._parser.has_begun else self._limits.idle_period
+        if self._phase != "broken":
             await self._linger()
 
     async def _linger(self) -> None:
-        with suppress(*_GONE), self._places.waiting(LINGER):
+        with suppress(*_GONE), self._places.waiting(self._scope, LINGER):
             if isinstance(self._stream, trio.abc.HalfCloseableStream):
                 await self._stream.send_eof()
             while await self._stream.receive_some(READ_SIZE):
@@ -166,140 +179,140 @@ class Connection:
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    async def _read_request(self, period: float) -> bool:
-        """Read the next request and its body, and return whether there was a request."""
-        self._request, self._head, self._status, body = None, None, 0, bytearray()
+    async def _read_request(self, period: float) -> Request | None:
+        """Read the next request and its body, and return it if there was one."""
+        parser = self._parser
         try:
-            with self._places.waiting(period) as scope:
-                while True:
-                    event = self._h11.next_event()
-                    if event is h11.NEED_DATA:
-                        await self._read_more(scope)
-                    elif isinstance(event, h11.Request):
-                        self._request = event
-                    elif isinstance(event, h11.Data):
-                        body += event.data
-                        if len(body) > self._limits.body_size:
-                            await self._refuse(413)
-                            return False
-                    else:  # the end of the body or of the connection
-                        self._body = bytes(body)
-                        return isinstance(event, h11.EndOfMessage)
-        except h11.RemoteProtocolError as exc:
-            await self._refuse(exc.error_status_hint)
+            with self._places.waiting(self._scope, period):
+                while not (parser.complete or parser.refusal):
+                    if data := parser.unread:
+                        parser.unread = b""
+                    elif not (data := await self._read_more()):
+                        break
+                    parser.feed(data)
         except _GONE:
-            self._is_broken = True
-        return False
+            self._phase = "broken"
+            return None
+        if parser.complete:
+            return parser.complete.popleft()
+        if parser.refusal or parser.has_begun:
+            await self._refuse(parser.refusal or 400)
+        return None
 
-    async def _read_more(self, scope: trio.CancelScope) -> None:
-        if self._h11.they_are_waiting_for_100_continue:
-            await self._write(h11.InformationalResponse(status_code=100, headers=[]))
-        has_begun = self._request is not None or bool(self._h11.trailing_data[0])
-        if has_begun:
-            data = await self._stream.receive_some(READ_SIZE)
-        else:
-            data = await self._receive_first(scope)
-        self._h11.receive_data(bytes(data))
-
-    async def _receive_first(self, scope: trio.CancelScope) -> bytes | bytearray:
-        """Receive the first bytes of a request.  Before them, a server that ends may close the connection."""
+    async def _read_more(self) -> bytes:
+        if self._parser.awaits_continue:
+            self._parser.awaits_continue = False
+            await self._stream.send_all(_encode_head(100, []))
+        if self._parser.has_begun:
+            return bytes(await self._stream.receive_some(READ_SIZE))
         if self._places.phase == "closing":
-            scope.cancel()
-        self._places.idle.add(scope)
+            self._scope.cancel()  # before its first bytes, a server that ends may close the connection
+        self._places.idle.add(self._scope)
         try:
             data = await self._stream.receive_some(READ_SIZE)
         finally:
-            self._places.idle.discard(scope)
-        scope.deadline = min(scope.deadline, trio.current_time() + self._limits.request_period)
-        return data
+            self._places.idle.discard(self._scope)
+        self._scope.deadline = min(self._scope.deadline, trio.current_time() + self._limits.request_period)
+        return bytes(data)
 
     async def _refuse(self, code: int) -> None:
         """End the connection. If no response has begun, first send a response that has only a status."""
-        if self._h11.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            headers = [(b"content-length", b"0"), (b"connection", b"close")]
-            await self._write(
-                h11.Response(status_code=code, headers=headers, reason=phrase_of(code)), h11.EndOfMessage()
-            )
+        self._keeps_alive = False
+        if self._phase == "request":
+            self._phase = "complete"
+            await self._write(_encode_head(code, [(b"content-length", b"0"), (b"connection", b"close")]))
 
     # --- responses ----------------------------------------------------------------------------------------------------
 
-    async def _respond(self) -> None:
-        request = self._request
-        assert request is not None  # the caller has read it
-        method, target = request.method.decode("ascii"), request.target.decode("ascii")
-        path, _, query = target.partition("?")
+    async def _respond(self, request: Request) -> None:
+        self._request, self._body, self._status, self._head = request, bytes(request.body), 0, b""
+        request.body.clear()  # an idle connection keeps no body
+        path, _, query = request.target.partition(b"?")
         scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": request.http_version.decode("ascii"),
-            "method": method,
+            "http_version": request.version,
+            "method": request.method,
             "scheme": self._scheme,
-            "path": unquote(path),
-            "query_string": query.encode("ascii"),
-            "headers": list(request.headers),
+            "path": unquote(path.decode("ascii")),
+            "query_string": query,
+            "headers": request.headers,
             "extensions": {"trioformer.upgrade": self._upgrade},
         }
         try:
             await self._app(scope, self._receive, self._send)
         except Exception:
-            logger.exception("error in the response to a %s request", method)
+            logger.exception("error in the response to a %s request", request.method)
             await self._refuse(500)
         if self._access_log is not None:
-            self._access_log.info('"%s %s" %s', method, target, self._status or "-")
+            target = request.target.decode("ascii")
+            self._access_log.info('"%s %s" %s', request.method, target, self._status or "-")
 
-    async def _upgrade(self, headers: list[tuple[bytes, bytes]]) -> trio.abc.Stream:
+    async def _upgrade(self, headers: Iterable[Header]) -> trio.abc.Stream:
         """Switch to another protocol, and return its stream. The request must have asked for this protocol."""
-        await self._write(h11.InformationalResponse(status_code=101, headers=headers, reason=phrase_of(101)))
-        self._status = 101
-        return _Switched(self._stream, bytes(self._h11.trailing_data[0]))
+        self._phase, self._status = "switched", 101
+        await self._write(_encode_head(101, headers))
+        return _Switched(self._stream, self._parser.unread)
 
     async def _receive(self) -> Message:
         """Return the body on the first call. On later calls, wait for the client to disconnect."""
         body, self._body = self._body, None
         if body is not None:
-            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint_if_cancelled()  # other tasks run when the response is sent
             return {"type": "http.request", "body": body, "more_body": False}
         with suppress(*_GONE):
             while data := await self._stream.receive_some(READ_SIZE):
-                self._h11.receive_data(bytes(data))  # it belongs to the next request
-                if len(self._h11.trailing_data[0]) > self._limits.head_size:
+                self._parser.unread += data  # it belongs to the next request
+                if len(self._parser.unread) > self._limits.head_size:
                     await trio.sleep_forever()  # no more until this response is complete
-        self._is_broken = True
+        self._phase = "broken"
         return {"type": "http.disconnect"}
 
     async def _send(self, message: Message) -> None:
         """Send a part of the response. This does nothing if the client has disconnected."""
-        if self._is_broken:
+        if self._phase == "broken":
             await trio.lowlevel.checkpoint()
         elif message["type"] == "http.response.start":
             self._status = message["status"]
-            headers = [(bytes(name), bytes(value)) for name, value in message["headers"]]
-            headers.append((b"date", formatdate(usegmt=True).encode()))
-            if self._places.phase != "serving":
-                headers.append((b"connection", b"close"))
-            head = h11.Response(status_code=self._status, headers=headers, reason=phrase_of(self._status))
-            if any(name == b"content-length" for name, _ in headers):
+            has_length, head = self._begin(message["headers"])
+            if has_length:
                 self._head = head  # the body follows; a stream of unknown length may not begin for a long time
-                await trio.lowlevel.checkpoint()
+                await trio.lowlevel.checkpoint_if_cancelled()
             else:
+                self._phase = "response"
                 await self._write(head)
         else:
-            events: list[h11.Event] = [] if self._head is None else [self._head]
-            self._head = None
-            if message["body"] and self._request is not None and self._request.method != b"HEAD":
-                events.append(h11.Data(data=message["body"]))
-            if not message.get("more_body", False):
-                events.append(h11.EndOfMessage())
-            await self._write(*events)
+            body, is_last = message["body"], not message.get("more_body", False)
+            parts, self._head, self._phase = [self._head], b"", "complete" if is_last else "response"
+            if self._request.method == "HEAD":
+                pass  # there is no body
+            elif self._is_chunked:
+                parts += [b"%x\r\n" % len(body), body, b"\r\n"] if body else []
+                parts += [b"0\r\n\r\n"] if is_last else []
+            else:
+                parts.append(body)
+            await self._write(b"".join(parts))
 
-    async def _write(self, *events: h11.Event) -> None:
-        data = memoryview(b"".join(self._h11.send(event) or b"" for event in events))
+    def _begin(self, headers: Iterable[Header]) -> tuple[bool, bytes]:
+        """Return whether the length of the body is known, and the head."""
+        headers = [*headers, (b"date", _date(int(wall_time())))]
+        has_length = any(name == b"content-length" for name, _ in headers)
+        self._is_chunked = not has_length and self._status not in _BODILESS and self._request.version == "1.1"
+        if self._is_chunked:
+            headers.append((b"transfer-encoding", b"chunked"))
+        self._keeps_alive = self._request.keeps_alive and self._places.phase == "serving"
+        if not self._keeps_alive:
+            headers.append((b"connection", b"close"))
+        return has_length, _encode_head(self._status, headers)
+
+    async def _write(self, data: bytes) -> None:
+        view = memoryview(data)
         try:
             for start in range(0, len(data), WRITE_SIZE):
-                with self._places.waiting(self._limits.send_period):
-                    await self._stream.send_all(data[start : start + WRITE_SIZE])
+                with self._places.waiting(self._scope, self._limits.send_period):
+                    await self._stream.send_all(view[start : start + WRITE_SIZE])
         except _GONE:
-            self._is_broken = True
+            self._phase = "broken"
             await trio.aclose_forcefully(self._stream)  # it also ends a task that waits for the client to disconnect
 
 
@@ -340,3 +353,17 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus} | {
 def phrase_of(code: int) -> str:
     """Return the reason phrase for a status code, as Go servers send it."""
     return _PHRASES.get(code, "")
+
+
+def _encode_head(code: int, headers: Iterable[Header]) -> bytes:
+    lines = [b"HTTP/1.1 %d %b" % (code, phrase_of(code).encode())]
+    lines += [b"%b: %b" % (name, value) for name, value in headers]
+    head = b"\r\n".join((*lines, b"", b""))
+    if not len(lines) + 1 == head.count(b"\n") == head.count(b"\r"):
+        raise ValueError("a header of a response must not contain a line break")
+    return head
+
+
+@lru_cache(maxsize=1)
+def _date(seconds: int) -> bytes:
+    return formatdate(seconds, usegmt=True).encode()

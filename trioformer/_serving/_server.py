@@ -11,7 +11,7 @@ import attrs
 import trio
 
 from .._listeners import TLSContexts, url_of
-from ._connection import LINGER, ASGIApplication, Connection, Places, ServerLimits, logger
+from ._connection import ASGIApplication, Connection, Places, ServerLimits, logger
 
 DEFAULT_LIMITS: Final = ServerLimits()
 
@@ -89,16 +89,12 @@ async def serve_stream(
     """
     if tls is not None:
         stream = trio.SSLStream(stream, tls(), server_side=True, https_compatible=True)
-    with places.take() as has_place:
-        try:
-            if not has_place:
-                return  # and trio closes the stream
-            try:
-                await Connection(app, stream, limits, places, "https" if tls else "http", access_log).serve()
-            finally:
-                with places.waiting(LINGER):
+    try:
+        with places.take() as scope:
+            if scope is not None:  # otherwise trio closes the stream
+                try:
+                    await Connection(app, stream, limits, places, scope, "https" if tls else "http", access_log).serve()
+                finally:
                     await stream.aclose()
-        except* trio.TooSlowError:
-            pass  # TLS sends a last record, and the client does not read it
-        except* Exception:  # noqa: BLE001  # the boundary between the connections
-            logger.exception("error in a connection, which is closed")
+    except* Exception:  # noqa: BLE001  # the boundary between the connections
+        logger.exception("error in a connection, which is closed")
