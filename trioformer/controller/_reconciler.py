@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast, final
 
 import attrs
@@ -101,13 +100,13 @@ class Reconciler(Generic[K]):
             await self._handle(request)
             return
         has_ended = False
-        with self.share.open_call(str(request), partial(self.queue.add, request)) as scope:
+        with self.share.open_call(str(request), _Again(self.queue, request)) as scope:
             if scope is not None:
                 await self._handle(request)
                 has_ended = True
         if has_ended:
             return
-        if scope is not None:  # the range was lost during the call
+        if request in self.cancelled:  # the range was lost during the call
             self.cancelled.remove(request)
         self._forget(request)
 
@@ -307,6 +306,18 @@ class Reconciler(Generic[K]):
     def is_called_from_inside(self) -> bool:
         """Whether the current task is inside a call to ``reconcile``."""
         return any(task in self.running for task in enclosing_tasks())
+
+
+@final
+@attrs.frozen
+class _Again(Generic[K]):
+    """Adds a request to a queue again.  Equal ones are called only once."""
+
+    queue: RateLimitingQueue[K]
+    request: K
+
+    def __call__(self) -> None:
+        self.queue.add(self.request)
 
 
 def _check_result(result: object) -> None:

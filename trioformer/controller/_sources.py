@@ -197,6 +197,12 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
         """Add the requests for a deleted object."""
         self._handle(Deleted(obj, is_stale), (obj,))
 
+    async def on_release(self, obj: T, /) -> None:
+        """Forget that an object is paused, because another process reconciles it now."""
+        if self.sources.pauses is not None and self.watch.is_primary:
+            for request in self.watch.enqueue(obj):
+                self.sources.pauses.end(request)
+
     def _handle(self, event: Notification[T], states: Sequence[T], *, is_low: bool = False) -> None:
         sources, watch, seen, change = self.sources, self.watch, states, None
         if sources.phase is SourcesPhase.CLOSED:

@@ -51,7 +51,7 @@ class HeldRange:
     _calls: set[trio.CancelScope] = attrs.field(factory=set, init=False)
     _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Replaced for each wait; set when the last call has ended."""
-    _waiting: list[Callable[[], object]] = attrs.field(factory=list, init=False)
+    _waiting: dict[Callable[[], object], None] = attrs.field(factory=dict, init=False)
     """Functions that add the requests again for which a call was too early."""
 
     @contextmanager
@@ -59,7 +59,7 @@ class HeldRange:
         """Open a scope for a call; see `Share.open_call`."""
         if self.state is not CacheState.READY or not self.leadership.is_held:
             if self.state is CacheState.LISTING:
-                self._waiting.append(again)
+                self._waiting[again] = None
             yield None
             return
         with trio.CancelScope() as scope:
@@ -74,7 +74,7 @@ class HeldRange:
     def become(self, state: CacheState) -> None:
         """Change the state, and add the requests again that have waited for it."""
         self.state = state
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, {}
         if state is CacheState.READY:
             for again in waiting:
                 again()

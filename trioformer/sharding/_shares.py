@@ -18,7 +18,7 @@ from ..client import Client
 from ..client._internal import open_separate_client
 from ..leaderelection import LeaderElectionOptions
 from ..models import KubernetesObject, ResourceInfo, resource_of
-from ._caches import CacheState, ShareCaches
+from ._caches import ShareCaches
 from ._kinds import By, KindShare, label_value
 from ._ownership import Ownership
 from ._ranges import range_of
@@ -137,10 +137,6 @@ class OpenShares:
             whole=tuple(sorted(self._whole)),
             mislabelled=sum(each.mislabelled for each in kinds),
         )
-
-    def is_ready(self) -> bool:
-        """Return whether the caches of all own ranges are complete."""
-        return all(each.state is not CacheState.LISTING for each in self._caches.held.values())
 
 
 @final

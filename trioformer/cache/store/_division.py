@@ -85,7 +85,8 @@ class Share(Division, Protocol):
 
         Args:
             key: The key of the object.
-            again: A function to call when the part is complete, if it is owned but not complete yet.
+            again: A function to call when the part is complete, if it is owned but not complete yet.  Of equal
+                functions, only one is called.
 
         Yields:
             The scope, or None if the call must not begin.
