@@ -30,19 +30,21 @@ async def run_replica(
 
     async def start_configs(context: ManagerContext) -> Controller:
         configs = context.factory.informer(ConfigMap)
+        assert context.shares is not None  # they are passed below
+        me = context.shares.identity
 
         async def reconcile(request: Request) -> None:
             # Another replica reconciles the objects that are not in this cache.
             config = configs.lister.get(request)
             state = "is gone" if config is None else f"has {len(config.data)} keys"
-            print(f"{shares.identity}: {request} {state}")
+            print(f"{me}: {request} {state}")
 
         controller = Controller(context.name, reconcile)
         controller.watch(configs)
         return controller
 
     await run_controllers(client, {"configs": start_configs}, shares=shares, stop=stop)
-    print(f"{shares.identity} has ended")
+    print(f"{shares.identity or 'the replica'} has ended")
 
 
 async def main(arguments: Arguments) -> None:

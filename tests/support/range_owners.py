@@ -84,6 +84,7 @@ class RangeOwners:
                 namespace=NAMESPACE,
                 identity=identity,
                 ranges=ranges,
+                division=f"{ranges}-by-uid",
                 options=LeaderElectionOptions(**options),
                 hold=hold,
             )

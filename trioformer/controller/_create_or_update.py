@@ -32,7 +32,7 @@ from .._suggestions import describe
 from ..cache import Lister
 from ..client import Api, Client
 from ..client._internal import check_same
-from ..errors import ConflictError, NotFoundError
+from ..errors import ConflictError, NotFoundError, NotOwnedError
 from ..models import KubernetesObject, encode, evolve, from_dict, json_equal, merge_patch, to_dict
 from ..models._internal import newer_field, with_amounts
 from ._adoption import set_controller_reference
@@ -144,8 +144,8 @@ async def create_or_update(
             if known is not None and newer_field(known):  # JSON made of it would omit the field
                 known = await _read(api, wanted)
             return await _write(api, wanted, owner, known, uid)
-        except (ConflictError, NotFoundError):
-            pass  # the cache is behind
+        except (ConflictError, NotFoundError, NotOwnedError):
+            pass  # the cache is behind, or cannot know whether the object exists
     return await _write(api, wanted, owner, await _read(api, wanted), uid)
 
 

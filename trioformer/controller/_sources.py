@@ -67,12 +67,14 @@ def share_in(name: str, watches: Sequence[WatchedSource[Any, Any]]) -> Share | N
     primary = [share for watch, share in shares if watch.is_primary]
     if len(primary) != 1 or primary[0].by == "label":
         raise ValueError(
-            f"controller {name} must watch one divided kind that it reconciles, without enqueue=, and not by label"
+            f"controller {name} must reconcile exactly one divided kind, which it watches without enqueue=; a kind in "
+            "labels= of Shares cannot be reconciled"
         )
-    if primary[0].by == "uid" and any(share.by == "uid" for watch, share in shares if not watch.is_primary):
+    others = [watch for watch, share in shares if not watch.is_primary and share.by == "uid"]
+    if primary[0].by == "uid" and others:
         raise ValueError(
-            f"controller {name} watches other objects, whose uids are in other ranges than those that it reconciles; "
-            "add their kinds to labels= or whole= of Shares"
+            f"controller {name} watches {others[0].informer!r}, whose uids are in other ranges than those that it "
+            "reconciles; add the kind to labels= or whole= of Shares"
         )
     return primary[0]
 

@@ -18,6 +18,7 @@ from ..workqueue import QueueObserver
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
+    from ..sharding._internal import OpenShares
 
 
 class Runnable(Protocol):
@@ -67,6 +68,8 @@ class ManagerContext:
     value is None when the initializer is called, and is set before the controller runs."""
     metrics: Metrics | None = None
     """The metrics of the manager, or None."""
+    shares: OpenShares | None = None
+    """The shares of the manager, or None.  ``shares.state`` has the own ranges and their owners."""
     recorder: EventRecorder = attrs.field(default=attrs.Factory(_recorder_of, takes_self=True))
     """An event recorder that records events in the name of the controller.
 

@@ -247,8 +247,11 @@ class ManagerRun:
         if not isinstance(runnable, Controller):
             return
         if self.shares is not None and not managed.is_always and is_divided(runnable) == (self.elector is not None):
-            where = "only on the leader" if self.elector is not None else "that is not divided on each replica"
-            raise ValueError(f"controller {managed.name} would reconcile a kind {where}; see always= and Shares")
+            if self.elector is None:
+                problem = "watches no divided kind and would work on each replica; use leader_election=, or"
+            else:
+                problem = "would reconcile a divided kind only on the leader;"
+            raise ValueError(f"controller {managed.name} {problem} add it to always=")
         if self.metrics is None:
             return
         if not self.metrics.is_registered(runnable):

@@ -169,14 +169,16 @@ async def run_controllers(
             has_started = True
             task_status.started(url)
 
-    def managed(name: str) -> ManagedController:
-        context = ManagerContext(client=client, factory=factory, name=name, metrics=metrics)
-        return ManagedController(name, initializers[name], context, is_always=name in always)
-
     async with (
         _open_elector(client, leader_election) as elector,
         _prepare_shares(client, shares, factory, shutdown_grace) as shares_run,
     ):
+
+        def managed(name: str) -> ManagedController:
+            opened = None if shares_run is None else shares_run.open_shares
+            context = ManagerContext(client=client, factory=factory, name=name, metrics=metrics, shares=opened)
+            return ManagedController(name, initializers[name], context, is_always=name in always)
+
         run = ManagerRun(
             client=client,
             factory=factory,

@@ -146,7 +146,9 @@ class KindShare(Generic[T]):
         """Raise `NotOwnedError` unless this process caches the range of a key."""
         number = self._number_of_key(key)
         if number is None:
-            raise NotOwnedError(f"{self.resource.kind} {key!r} is not in the share of this process")
+            raise NotOwnedError(
+                f"{self.resource.kind} {key!r} is not in this cache: another replica caches it, or it does not exist"
+            )
         self._check(number, f"{self.resource.kind} {key!r}")
 
     def check_namespace(self, namespace: str) -> None:
@@ -156,7 +158,7 @@ class KindShare(Generic[T]):
 
     def _check(self, number: int, what: str) -> None:
         if not self.holder.is_held(number):
-            raise NotOwnedError(f"{what} is in range {number}, which this process does not hold")
+            raise NotOwnedError(f"{what} is in range {number}, which this replica does not own")
         if number not in self.listed:
             raise NotOwnedError(f"{what} is in range {number}, whose first list is not complete")
 

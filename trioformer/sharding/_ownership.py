@@ -46,7 +46,7 @@ KEPT_DURATIONS: Final = 10
 SHARES: Final = "trioformer.dev/shares"
 """The label of all Leases: the name of the shares."""
 RANGES: Final = "trioformer.dev/ranges"
-"""The label of all Leases: the number of ranges."""
+"""The label of all Leases: the number of ranges, and how objects are divided."""
 RANGE: Final = "trioformer.dev/range"
 """The label of the Lease of a range: its number."""
 ASKS: Final = "trioformer.dev/asks"
@@ -98,7 +98,7 @@ class OwnershipState:
     quiet_at: float
     """The time, on trio's clock, from which ranges may be moved between live members."""
     waits_for: str
-    """A live holder with another number of ranges, for which this member waits, or an empty string."""
+    """A live holder of other ranges, for which this member waits, or an empty string."""
 
     @property
     def own(self) -> frozenset[int]:
@@ -149,6 +149,8 @@ class Ownership:
         identity: The identity of this member.  It must be unique, and a DNS subdomain, because it ends the name of the
             member's Lease.
         ranges: The number of ranges, which must be the same for all members.
+        division: A label value that describes how objects are divided.  Members with different values do not own
+            ranges at the same time.
         options: The durations, which must be the same for all members.  ``on_new_leader`` is not used.
         hold: The leader code of one range.  It must run until it is cancelled, or until ``giving_up`` is set. Then it
             must end everything that it does for the range, and return.
@@ -162,12 +164,13 @@ class Ownership:
         namespace: str,
         identity: str,
         ranges: int,
+        division: str,
         options: LeaderElectionOptions,
         hold: Callable[[OwnedRange], Awaitable[None]],
     ) -> None:
-        self._name, self._identity, self._count, self._hold = name, identity, str(ranges), hold
+        self._name, self._identity, self._division, self._hold = name, identity, division, hold
         self._options = options = attrs.evolve(options, on_new_leader=None)
-        labels = {**options.labels, SHARES: name, RANGES: self._count}
+        labels = {**options.labels, SHARES: name, RANGES: self._division}
 
         def elector(lease: str, labels: Mapping[str, str], grace_period: float) -> LeaderElector:
             own = attrs.evolve(options, labels=labels, grace_period=grace_period)
@@ -198,7 +201,7 @@ class Ownership:
 
     def __repr__(self) -> str:
         own = sorted(self.state.own)
-        return f"<{type(self).__name__} of {self._name!r}: {self._identity!r} owns {own} of {self._count} ranges>"
+        return f"<{type(self).__name__} of {self._name!r}: {self._identity!r} owns {own} of {len(self._ranges)} ranges>"
 
     @property
     def state(self) -> OwnershipState:
@@ -354,12 +357,12 @@ class Ownership:
         for each in self._sightings.values():
             if now >= each.expires_at or each.holder == self._identity:
                 continue
-            if each.is_range and each.ranges != self._count:
+            if each.is_range and each.ranges != self._division:
                 waits_for = each.holder
-            elif not each.is_range and each.ranges == self._count:
+            elif not each.is_range and each.ranges == self._division:
                 live[each.holder] = each.asks
         if waits_for and not self._waits_for:
-            logger.warning("shares %s: waiting for %r, which has another number of ranges", self._name, waits_for)
+            logger.warning("shares %s: waiting for %r, which divides the objects in another way", self._name, waits_for)
         self._waits_for = waits_for
         if self._member.is_leader and not self._stopping.is_set() and not waits_for:
             live[self._identity] = frozenset(self._plan.ask if self._plan is not None else ())

@@ -26,15 +26,9 @@ from ._ranges import range_of
 T = TypeVar("T", bound=KubernetesObject)
 
 MAX_RANGES: Final = 1024
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_IDENTITY: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,148}[a-z0-9])?")
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
-
-
-_is_by: Final = attrs.validators.in_(("namespace", "uid"))
-
-
-def _check_ranges(_: object, __: object, ranges: object) -> None:
-    if isinstance(ranges, bool) or not isinstance(ranges, int) or not 1 <= ranges <= MAX_RANGES:
-        raise ValueError(f"ranges must be a number from 1 to {MAX_RANGES}, not {ranges!r}")
 
 
 @final
@@ -47,16 +41,15 @@ class Shares:
     """
 
     name: str
-    """The name of the shares, which begins the names of the Leases."""
-    ranges: int = attrs.field(default=16, validator=_check_ranges)
-    """The number of ranges.  A replica owns whole ranges, so use several times as many ranges as replicas."""
-    by: Literal["namespace", "uid"] = attrs.field(
-        default="namespace", validator=attrs.validators.in_(("namespace", "uid"))
-    )
+    """The name of the shares, which begins the names of the Leases: at most 63 lower-case letters, digits and ``-``."""
+    ranges: int = 16
+    """The number of ranges, at most 1,024.  A replica owns whole ranges, so use several times as many ranges as
+    replicas."""
+    by: Literal["namespace", "uid"] = "namespace"
     """What is hashed: the namespace of an object, so that all kinds in a namespace have the same owner, or its uid."""
     namespace: str = attrs.field(default="default", kw_only=True)
     """The namespace of the Leases."""
-    whole: Collection[type[KubernetesObject]] = attrs.field(default=(), kw_only=True, converter=tuple)
+    whole: Collection[type[KubernetesObject]] = attrs.field(default=(), kw_only=True)
     """The kinds that are not divided: each replica caches all their objects."""
     labels: Mapping[type[KubernetesObject], str] = attrs.field(factory=dict, kw_only=True)
     """The kinds that are divided by a label, and this label.  The owner of an object writes it, with :meth:`label_for`.
@@ -64,16 +57,39 @@ class Shares:
     identity: str | None = attrs.field(default=None, kw_only=True)
     """The unique identity of this replica, which must be a DNS subdomain.  The default, None, generates an identity
     from the host name and a random part."""
-    options: LeaderElectionOptions | None = attrs.field(default=None, kw_only=True)
+    options: LeaderElectionOptions = attrs.field(factory=LeaderElectionOptions, kw_only=True)
     """The durations of the Leases."""
+
+    def __attrs_post_init__(self) -> None:
+        ranges: object = self.ranges
+        if isinstance(ranges, bool) or not isinstance(ranges, int) or not 1 <= ranges <= MAX_RANGES:
+            raise ValueError(f"ranges must be a number from 1 to {MAX_RANGES}, not {ranges!r}")
+        if self.by not in ("namespace", "uid"):
+            raise ValueError(f"by must be 'namespace' or 'uid', not {self.by!r}")
+        for what, pattern, longest in (("name", _NAME, 63), ("identity", _IDENTITY, 150)):
+            text: object = getattr(self, what)
+            if text is None and what == "identity":
+                continue
+            if not isinstance(text, str) or not pattern.fullmatch(text):
+                raise ValueError(
+                    f"{what} must consist of at most {longest} lower-case letters, digits and '-', not {text!r}"
+                )
+        if isinstance(self.whole, type) or not isinstance(self.labels, Mapping):
+            raise TypeError("whole= must be a list of kinds, and labels= a mapping of kinds to labels")
+        if both := {resource_of(each) for each in self.whole} & {resource_of(each) for each in self.labels}:
+            raise ValueError(f"{both.pop()} cannot be in both whole= and labels=")
 
     def label_for(self, kind: type[KubernetesObject], owner: KubernetesObject) -> Mapping[str, str]:
         """Return the label that an object of a kind in ``labels`` must have, to be in the range of its owner.
 
         Raises:
-            KeyError: The kind is not in ``labels``.
+            ValueError: The kind is not in ``labels``, or the owner was not read from the server.
         """
-        text = owner.uid if self.by == "uid" else owner.namespace or ""
+        if kind not in self.labels:
+            raise ValueError(f"{kind.__name__} is not in labels= of Shares")
+        text = owner.uid if self.by == "uid" else owner.namespace
+        if not text:
+            raise ValueError(f"{owner!r} has no {self.by}; pass the object from the cache or from a response")
         return {self.labels[kind]: label_value(range_of(text, self.ranges), self.ranges)}
 
 
@@ -93,7 +109,7 @@ class SharesState:
     moves: int
     """How often this replica has become the owner of a range."""
     waits_for: str
-    """A replica with another number of ranges that this one waits for, or an empty string."""
+    """A replica with other ranges that this one waits for, or an empty string."""
     filtered_by_server: Mapping[str, bool | None]
     """For each divided kind, whether the server confirmed that it sends only the ranges that were asked for.  None if
     it has not been listed, or is divided by a label.  If the value is False, other objects are dropped here."""
@@ -103,8 +119,7 @@ class SharesState:
     """The number of objects whose label names another range than that of their owner."""
 
     def __str__(self) -> str:
-        own = f"{len(self.own)} of {len(self.owners)} owned ranges"
-        return f"{self.identity}: {own}, {len(self.members)} members, {self.moves} moves"
+        return f"{self.identity} owns {len(self.own)} ranges; {len(self.members)} replicas, {self.moves} moves"
 
 
 @final
@@ -114,9 +129,10 @@ class OpenShares:
 
     shares: Shares
     """How the objects are divided."""
+    identity: str
+    """The identity of this replica."""
     _caches: ShareCaches
     _ownership: Ownership
-    _identity: str
     _whole: set[str]
 
     def __repr__(self) -> str:
@@ -127,7 +143,7 @@ class OpenShares:
         """A snapshot of the owners, the members and the caches."""
         state, kinds = self._ownership.state, self._caches.kinds.values()
         return SharesState(
-            identity=self._identity,
+            identity=self.identity,
             own={number: held.state.value for number, held in sorted(self._caches.held.items())},
             owners=state.owners,
             members=tuple(sorted(state.members)),
@@ -154,9 +170,8 @@ class SharesRun:
     def not_ready_reason(self) -> str:
         """Return why this replica does not take part yet, or an empty string."""
         state = self.open_shares.state
-        if state.waits_for:
-            return f"it waits for {state.waits_for}, which has another number of ranges"
-        return "" if state.identity in state.members else "it is not a member yet"
+        is_ready = bool(state.waits_for) or state.identity in state.members  # a candidate that waits is ready, too
+        return "" if is_ready else "this replica does not take part yet"
 
     def stop(self) -> None:
         """Give up all ranges; :meth:`run` returns when their calls have ended and their Leases are released."""
@@ -168,7 +183,8 @@ async def prepare_shares(
     client: Client, shares: Shares, factory: SharedInformerFactory, grace: float
 ) -> AsyncGenerator[SharesRun, None]:
     """Divide the informers of a factory, which has none yet, and yield the ownership, which is not running yet."""
-    identity = shares.identity or f"{_NOT_IN_NAMES.sub('-', host_name().lower()).strip('-')}-{new_uuid()[:8]}"
+    host = _NOT_IN_NAMES.sub("-", host_name().lower())[:60].strip("-")
+    identity = shares.identity or f"{host}-{new_uuid()[:8]}"
     caches = ShareCaches(grace)
     divider = _Divider(shares, caches)
     attach_shares(factory, divider)
@@ -179,10 +195,11 @@ async def prepare_shares(
             namespace=shares.namespace,
             identity=identity,
             ranges=shares.ranges,
-            options=shares.options or LeaderElectionOptions(),
+            division=f"{shares.ranges}-by-{shares.by}",
+            options=shares.options,
             hold=caches.hold,
         )
-        yield SharesRun(OpenShares(shares, caches, ownership, identity, divider.whole), ownership)
+        yield SharesRun(OpenShares(shares, identity, caches, ownership, divider.whole), ownership)
 
 
 @opened_by("shares", "async with open_shares(client, shares, factory) as opened:")
@@ -245,10 +262,13 @@ class _Divider:
             self.whole.add(resource.kind)
             return None
         if not isinstance(source, ApiListWatch) or (by is None and shares.by == "namespace" and plain.api.namespace):
-            raise ValueError(f"{resource} of given namespaces cannot be divided; add the kind to whole= of Shares")
+            raise ValueError(
+                f"{resource} of given namespaces cannot be divided; omit namespace=, or add the kind to whole="
+            )
         if by is None and shares.by == "namespace" and not resource.namespaced:
             raise ValueError(
-                f"{resource} are cluster-scoped and cannot be divided by namespace; add the kind to whole= of Shares"
+                f"{resource} are cluster-scoped and cannot be divided by namespace; add it to whole=, or use "
+                'by="uid" if a controller reconciles it'
             )
         share = KindShare(plain, "label" if by else shares.by, shares.ranges, self._caches, by or "", self._divided)
         if not by:
