@@ -330,7 +330,9 @@ class ProcessLoop(Generic[T]):
         for obj, error in failed:
             self.quarantine(obj, error)
         self._unlisted.discard(batch.namespace)
-        if not batch.is_release:
+        if batch.is_release:
+            self._versions.end_removal(batch.namespace)
+        else:
             self._versions.advance(batch.namespace, batch.resource_version)
         return before, before_marks, [obj for obj, _ in failed]
 

@@ -411,7 +411,8 @@ class SharedInformer(Generic[T]):
         try:
             with self._showing_writes(self._reflectors.sources):
                 async with trio.open_nursery() as nursery:
-                    for part, reflector in self._reflectors.parts.items():
+                    for part in self._reflectors.sources:  # those of a divided cache run in Part.run
+                        reflector = self._reflectors.parts[part]
                         nursery.start_soon(reflector.run, name=f"{name}: reflector{part and f' of {part}'}")
                     self._loop.begin()
                     nursery.start_soon(self._loop.run, name=f"{name}: process loop")

@@ -8,6 +8,7 @@ resourceVersions, and only while a task waits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, final
 
@@ -43,6 +44,8 @@ class ResourceVersions:
     _newest: dict[str, str]
     _observers: dict[str, Callable[[str], bool]] = attrs.field(factory=dict, init=False)
     """By namespace, a function that is called with each new resourceVersion until it returns False."""
+    _leaving: Counter[str] = attrs.field(factory=Counter, init=False)
+    """How often a part has been removed whose objects are still in the cache; the part may have been opened again."""
     _advanced: trio.Event | None = attrs.field(default=None, init=False)
     _closed: bool = attrs.field(default=False, init=False)
 
@@ -56,10 +59,15 @@ class ResourceVersions:
         self._newest[namespace] = ""
 
     def remove(self, namespace: str) -> None:
-        """Forget a part of a divided cache, and wake the tasks that wait for it."""
+        """Forget a part of a divided cache, whose objects will be removed, and wake the tasks that wait for it."""
         del self._newest[namespace]
         self._observers.pop(namespace, None)
+        self._leaving[namespace] += 1
         self._wake()
+
+    def end_removal(self, namespace: str) -> None:
+        """Record that the objects of a removed part are no longer in the cache."""
+        self._leaving[namespace] -= 1
 
     def newest(self, namespace: str) -> str:
         """Return the newest resourceVersion of a namespace, or an empty string before the first list."""
@@ -73,8 +81,11 @@ class ResourceVersions:
         self._observers[namespace] = on_advance
 
     def advance(self, namespace: str, resource_version: str) -> None:
-        """Record that the cache has reached ``resource_version``; ignore a namespace that is not in the cache."""
-        if resource_version and namespace in self._newest:
+        """Record that the cache has reached ``resource_version``; ignore a namespace that is not in the cache.
+
+        What a removed part had still to apply does not count for the part that was opened after it.
+        """
+        if resource_version and namespace in self._newest and not self._leaving[namespace]:
             self._newest[namespace] = resource_version
             if self._observers:
                 self._tell_observer(namespace, resource_version)
