@@ -2,82 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from typing import Any
 
-import attrs
 import pytest
 import trio
 import trio.testing
 
+from tests.support.share_replicas import KEYS, NAMESPACES, create_objects, replica
 from trioformer import SharedInformerFactory
-from trioformer.cache import Deleted, Notification, Released
-from trioformer.controller import Controller, Request
+from trioformer._util import first_leaf
+from trioformer.cache import Deleted, Released
+from trioformer.client import Client
+from trioformer.controller import Controller, Request, set_controller_reference
 from trioformer.errors import NotOwnedError
-from trioformer.models import ObjectMeta
-from trioformer.models.core_v1 import ConfigMap, Namespace
-from trioformer.sharding import Shares, open_shares
-from trioformer.sharding._shares import OpenShares
+from trioformer.models import KubernetesObject, ObjectMeta
+from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, ServiceAccount
+from trioformer.sharding import Shares
+from trioformer.sharding._shares import prepare_shares
 from trioformer.testing import APIServer
 
-NAMESPACES = [f"team-{number}-prod" for number in range(40)]
-
-
-@attrs.define(eq=False)
-class Replica:
-    """One replica with a controller that records its calls."""
-
-    factory: SharedInformerFactory
-    shares: OpenShares
-    calls: list[Request] = attrs.field(factory=list)
-    running: Counter[Request] = attrs.field(factory=Counter)
-    notifications: list[Notification[ConfigMap]] = attrs.field(factory=list)
-    pause: float = 0.0
-
-    async def reconcile(self, request: Request) -> None:
-        lister = self.factory.informer(ConfigMap).lister
-        assert lister.get(request) is not None
-        self.calls.append(request)
-        await trio.sleep(self.pause)
-
-    @property
-    def keys(self) -> set[str]:
-        return {f"{each.namespace}/{each.name}" for each in self.factory.informer(ConfigMap).lister}
-
-    async def record(self, *, task_status: trio.TaskStatus[None]) -> None:
-        with self.factory.informer(ConfigMap).subscribe() as subscription:
-            task_status.started()
-            async for each in subscription:
-                self.notifications.append(each)
-
-
-@asynccontextmanager
-async def replica(server: APIServer, shares: Shares) -> AsyncGenerator[Replica, None]:
-    async with server.open_client() as client, trio.open_nursery() as nursery:
-        factory = SharedInformerFactory(client)
-        async with open_shares(client, shares, factory) as opened:
-            own = Replica(factory, opened)
-            controller = Controller("tests", own.reconcile)
-            controller.watch(factory.informer(ConfigMap))
-            await nursery.start(factory.run)
-            await nursery.start(own.record)
-            await nursery.start(controller.run)
-            yield own
-        nursery.cancel_scope.cancel()
+FOUR = Shares("tests", 4)
 
 
 @pytest.fixture
 async def server(nursery: trio.Nursery, autojump_clock: trio.testing.MockClock) -> APIServer:
     server = APIServer()
     await nursery.start(server.run)
-    for name in NAMESPACES:
-        server.create(Namespace(metadata=ObjectMeta(name=name)))
-        server.create(ConfigMap(metadata=ObjectMeta(name="web", namespace=name)))
+    create_objects(server)
     return server
-
-
-KEYS = {f"{name}/web" for name in NAMESPACES}
 
 
 @pytest.mark.parametrize("by", ["namespace", "uid"])
@@ -110,3 +62,232 @@ async def test_two_replicas_divide_the_objects(
             assert {str(each) for each in second.calls} == second.keys
         await trio.sleep(1)
         assert first.keys == KEYS
+
+
+async def test_a_call_that_finishes_while_its_range_is_given_up_reads_its_object(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    finished: list[str] = []
+    async with replica(server, FOUR) as only:
+
+        async def work(request: Request) -> None:
+            await trio.sleep(10)
+            assert only.factory.informer(ConfigMap).lister.get(request) is not None
+            finished.append(str(request))
+
+        only.work = work
+        await trio.sleep(1)
+        (running,) = only.calls
+    assert finished == [str(running)]  # and no other call began
+
+
+async def test_calls_are_cancelled_at_the_end_of_the_grace_and_their_requests_forgotten(
+    server: APIServer, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(request: Request, error: Exception, step: str) -> None:
+        await trio.sleep_forever()
+
+    async def fail(request: Request) -> None:
+        raise ZeroDivisionError
+
+    async with replica(server, FOUR, grace=5.0, on_error=handle, workers=2) as only:
+        only.work = fail
+        await trio.sleep(1)
+        began = trio.current_time()
+    assert trio.current_time() == pytest.approx(began + 5, abs=0.5)
+
+
+async def test_requests_wait_for_the_lists_of_a_kind_that_is_added_later(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    server.fail_next(12, verb="list", resource="serviceaccounts", status=500)
+    server.fail_next(12, verb="watch", resource="serviceaccounts", status=500)
+    async with replica(server, FOUR) as only:
+        await trio.sleep(1)
+        assert only.shares.is_ready()
+        only.calls.clear()
+        accounts = only.factory.informer(ServiceAccount)
+        await trio.sleep(0.1)
+        assert not only.shares.is_ready()
+        assert set(only.shares.state.own.values()) == {"listing"}
+        server.patch(ConfigMap, "web", {"data": {"a": "b"}}, namespace=NAMESPACES[0])
+        await trio.sleep(0.1)
+        assert only.calls == []
+        await trio.sleep(60)
+        assert only.shares.is_ready()
+        assert [str(each) for each in only.calls] == [f"{NAMESPACES[0]}/web"]
+        created = server.create(ServiceAccount(metadata=ObjectMeta(name="new", namespace=NAMESPACES[0])))
+        await accounts.wait_until_at_least(created)
+        assert accounts.lister.get(f"{NAMESPACES[0]}/new") == created
+
+
+async def test_reading_what_another_replica_owns_raises(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with replica(server, FOUR) as first, replica(server, FOUR) as second:
+        await trio.sleep(60)
+        lister, foreign = first.factory.informer(ConfigMap).lister, min(second.keys)
+        namespace = foreign.partition("/")[0]
+        with pytest.raises(NotOwnedError, match="does not hold"):
+            lister.get(foreign)
+        with pytest.raises(NotOwnedError):
+            lister[foreign]
+        with pytest.raises(NotOwnedError):
+            _ = foreign in lister
+        with pytest.raises(NotOwnedError, match=namespace):
+            lister.list(namespace=namespace)
+        own = min(first.keys)
+        assert own in lister
+        assert lister.list(namespace=own.partition("/")[0]) == (lister[own],)
+        assert lister.get(own.replace("web", "missing")) is None
+        assert len(lister.list()) == len(first.keys)
+
+
+async def test_a_range_cannot_be_read_before_its_first_list(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with replica(server, FOUR) as first:
+        await trio.sleep(1)
+        async with replica(server, FOUR) as second:
+            await trio.sleep(60)
+            moving = min(second.keys)
+            first.calls.clear()
+            is_broken = True
+            for verb in ("list", "watch"):
+                server.fail_next(1000, verb=verb, resource="configmaps", status=lambda _: 500 if is_broken else None)
+        await trio.sleep(5)
+        lister = first.factory.informer(ConfigMap).lister
+        with pytest.raises(NotOwnedError, match="first list is not complete"):
+            lister.get(moving)
+        assert not first.shares.is_ready()
+        assert first.calls == []
+        is_broken = False
+        await trio.sleep(60)
+        assert moving in {str(each) for each in first.calls}
+        assert moving in lister
+        assert first.shares.is_ready()
+
+
+async def test_with_uids_a_missing_key_is_known_only_to_the_owner_of_the_deleted_object(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    shares = Shares("tests", 4, by="uid")
+    async with replica(server, shares) as first, replica(server, shares) as second:
+        await trio.sleep(60)
+        deleted = min(first.keys)
+        server.delete(ConfigMap, "web", namespace=deleted.partition("/")[0])
+        await trio.sleep(1)
+        assert first.factory.informer(ConfigMap).lister.get(deleted) is None
+        for replica_, key in ((second, deleted), (first, "team-0-prod/never"), (first, min(second.keys))):
+            with pytest.raises(NotOwnedError, match="not in the share"):
+                replica_.factory.informer(ConfigMap).lister.get(key)
+        assert str(first.calls[-1]) == deleted
+        assert deleted not in {str(each) for each in second.calls[-1:]}
+
+
+async def test_own_writes_are_waited_for_in_the_range_of_the_object(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with replica(server, FOUR) as only:
+        informer = only.factory.informer(ConfigMap)
+        await trio.sleep(1)
+        before = informer.statistics().reflectors
+        assert len(before) == 4
+        api = only.client.api(ConfigMap, namespace=NAMESPACES[0])
+        written = await api.patch("web", {"data": {"a": "b"}})
+        await informer.wait_until_at_least(written)
+        assert informer.lister.get(f"{NAMESPACES[0]}/web") == written
+
+
+# --- kinds ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shares", "kind", "arguments", "match"),
+    [
+        (Shares("tests"), Node, {}, "nodes are cluster-scoped"),
+        (Shares("tests"), Pod, {"namespace": "default"}, "given namespaces"),
+        (Shares("tests", by="uid"), Pod, {"namespace": ["default", "kube-system"]}, "given namespaces"),
+    ],
+)
+async def test_a_kind_that_cannot_be_divided_is_refused(
+    shares: Shares, kind: type[KubernetesObject], arguments: dict[str, Any], match: str, client: Client
+) -> None:
+    factory = SharedInformerFactory(client)
+    async with prepare_shares(client, shares, factory, 0.0):
+        with pytest.raises(ValueError, match=match):
+            factory.informer(kind, **arguments)
+
+
+async def test_whole_kinds_are_cached_by_all_replicas(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    shares = Shares("tests", 4, whole=[Namespace])
+    async with replica(server, shares) as first, replica(server, shares):
+        await trio.sleep(60)
+        informer = first.factory.informer(Namespace)
+        await first.factory.wait_for_cache_sync()
+        assert {*NAMESPACES} <= {each.name for each in informer.lister}
+        assert informer.lister.get("another") is None
+        assert first.shares.state.whole == ("Namespace",)
+
+
+async def test_labels_let_owned_objects_follow_the_uids_of_their_owners(
+    server: APIServer, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    shares = Shares("tests", 4, by="uid", labels={ServiceAccount: "range"})
+    owners = [server.get(ConfigMap, "web", namespace=name) for name in NAMESPACES]
+    for owner in owners:
+        labels = shares.label_for(ServiceAccount, owner)
+        metadata = ObjectMeta(name="web", namespace=owner.namespace, labels=labels)
+        server.create(set_controller_reference(ServiceAccount(metadata=metadata), owner))
+    with pytest.raises(KeyError):
+        shares.label_for(Pod, owners[0])
+    async with replica(server, shares) as first, replica(server, shares) as second:
+        informers = [each.factory.informer(ServiceAccount) for each in (first, second)]
+        await trio.sleep(60)
+        for each, informer in zip((first, second), informers, strict=True):
+            assert {f"{found.namespace}/{found.name}" for found in informer.lister} == each.keys
+        assert first.shares.state.mislabelled + second.shares.state.mislabelled == 0
+        label = shares.label_for(ServiceAccount, owners[0])["range"]
+        wrong = next(owner for owner in owners if shares.label_for(ServiceAccount, owner)["range"] != label)
+        server.patch(ServiceAccount, "web", {"metadata": {"labels": {"range": label}}}, namespace=wrong.namespace)
+        await trio.sleep(1)
+        assert first.shares.state.mislabelled + second.shares.state.mislabelled == 1
+        assert f"ServiceAccount {wrong.namespace}/web has the label range={label}, but its owner is in" in caplog.text
+
+
+async def do_nothing(request: Request) -> None:
+    pass
+
+
+async def test_controllers_must_reconcile_a_divided_kind_and_no_owned_kind_by_uid(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with server.open_client() as client:
+        factory = SharedInformerFactory(client)
+        async with prepare_shares(client, Shares("tests", by="uid", labels={Pod: "range"}), factory, 0.0):
+            owner = Controller("owner", do_nothing)
+            owner.watch(factory.informer(ConfigMap))
+            owner.owns(factory, ServiceAccount, owner=ConfigMap)
+            labelled = Controller("labelled", do_nothing)
+            labelled.watch(factory.informer(Pod))
+            for controller, match in ((owner, "other ranges.* labels="), (labelled, "not by label")):
+                with pytest.raises(ExceptionGroup) as caught:
+                    await controller.run()
+                with pytest.raises(ValueError, match=match):
+                    raise first_leaf(caught.value)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("arguments", [{"ranges": 0}, {"ranges": 1025}, {"ranges": True}, {"by": "name"}])
+def test_wrong_arguments_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        Shares("tests", **arguments)
+
+
+async def test_shares_need_a_factory_without_informers(client: Client) -> None:
+    factory = SharedInformerFactory(client)
+    factory.informer(Pod)
+    with pytest.raises(RuntimeError, match="without informers"):
+        async with prepare_shares(client, Shares("tests"), factory, 0.0):
+            pass

@@ -107,7 +107,7 @@ class Reconciler(Generic[K]):
         if has_ended:
             return
         logger.debug("controller %s: %s is not in a range that this process owns", self.name, one_line(str(request)))
-        if request in self.cancelled:  # the range was lost during the call
+        if scope is not None and request in self.cancelled:  # the range was lost during the call
             self.cancelled.remove(request)
         self._forget(request)
 

@@ -113,8 +113,8 @@ class ShareCaches:
         self._added = trio.Event()
 
     def is_held(self, number: int) -> bool:
-        """Return whether this process holds a range, and does not give it up."""
-        return (held := self.held.get(number)) is not None and held.state is not CacheState.RELEASING
+        """Return whether this process certainly holds a range; the last calls read it while it is given up."""
+        return (held := self.held.get(number)) is not None and held.leadership.is_held
 
     @contextmanager
     def open_call(self, number: int, again: Callable[[], object]) -> Iterator[trio.CancelScope | None]:
@@ -129,7 +129,7 @@ class ShareCaches:
     async def hold(self, owned: OwnedRange) -> None:
         """Keep the caches of a range until it is given up or lost.
 
-        The calls in the range have ended when this function returns, and its objects are removed from the caches.
+        The calls in the range have ended when this function returns, and the caches will remove its objects next.
 
         Cancellation: the calls are cancelled, and the function waits until they have ended.
         """

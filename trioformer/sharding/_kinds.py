@@ -39,7 +39,7 @@ class Holder(Protocol):
     """The ranges that this process holds."""
 
     def is_held(self, number: int) -> bool:
-        """Return whether this process holds a range, and does not give it up."""
+        """Return whether this process certainly holds a range."""
         ...
 
     def open_call(self, number: int, again: Callable[[], object]) -> AbstractContextManager[trio.CancelScope | None]:

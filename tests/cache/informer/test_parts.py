@@ -8,7 +8,7 @@ import trio.testing
 
 from tests.support.scripted_list_watch import ScriptedListWatch, added, listing, pod, words
 from trioformer import SharedInformer
-from trioformer.cache import Added, ApiListWatch, Notification, Released
+from trioformer.cache import Added, ApiListWatch, Released
 from trioformer.cache.informer._parts import Part, share_of
 from trioformer.cache.informer._reflectors import DividedSource
 from trioformer.client import Client
@@ -68,17 +68,15 @@ async def test_a_part_that_ends_is_released_and_not_deleted(
     informer: SharedInformer[Pod], share: KindShare[Pod], nursery: trio.Nursery
 ) -> None:
     assert share.part_of_key(f"{ONE}/a") != share.part_of_key(f"{TWO}/a")
-    seen: list[Notification[Pod]] = []
     ends = trio.Event()
     with informer.subscribe() as notifications:
         await run_until(open_part(informer, share, ONE, "a", "b"), ends, nursery)
         await run_until(open_part(informer, share, TWO, "a"), trio.Event(), nursery)
         assert keys(informer) == [f"{ONE}/a", f"{ONE}/b", f"{TWO}/a"]
         ends.set()
-        for _ in range(5):
-            seen.append(await anext(notifications))
+        seen = [type(await anext(notifications)) for _ in range(5)]
     assert keys(informer) == [f"{TWO}/a"]
-    assert [type(each) for each in seen] == [Added, Added, Added, Released, Released]
+    assert seen == [Added, Added, Added, Released, Released]
     nursery.cancel_scope.cancel()
 
 
