@@ -10,6 +10,7 @@ resourceVersion 0, which the watch cache serves, and chunks are not compressed.
 A watch is silent until ``go`` comes on standard input; then it sends its events (MODIFIED, one pod after the other,
 round and round) as fast as they are read, each in an HTTP chunk and a TLS record of its own: so a real server flushes.
 With ``sendInitialEvents=true`` the watch begins with the list, as ADDED events and a bookmark.
+A ``shardSelector`` selects pods by uid or namespace, of the list and of the storm, as kube-apiserver 1.36 does.
 Both are in protobuf for a client that prefers it, otherwise in JSON.
 
 ``reset PODS EVENTS RATE`` says how much of it the next client is sent, and how many events a second; 0 sets no rate.
@@ -31,7 +32,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
@@ -42,6 +43,7 @@ from trioformer.models._protobuf import _transcode
 from trioformer.models._protobuf._encode import to_message
 from trioformer.models._protobuf._tables import WireType
 from trioformer.models._protobuf._wire import tagged, varint_of
+from trioformer.sharding._ranges import fnv1a
 
 Connection: TypeAlias = "socket.socket | ssl.SSLSocket"
 
@@ -50,6 +52,7 @@ MAGIC, END = b"k8s\0", b'\x1a\0"\0'
 EVENTS_AT_ONCE = 300  # three pieces each; the kernel takes 1024
 ITEMS_AT_ONCE = 200  # four pieces each
 STEP = 7919  # a prime
+SELECTOR = re.compile(r"shardRange\(object\.metadata\.(uid|namespace), '(0x[0-9a-f]+)', '(0x[0-9a-f]+)'\)")
 
 CORE = {
     "kind": "APIResourceList",
@@ -168,13 +171,25 @@ class Replay:
         """The encoding that a client prefers."""
         return self._as_protobuf if accept.startswith(PROTOBUF) else self._as_json
 
-    def list_pieces(self, encoding: Pods, begin: int, end: int) -> Iterator[list[bytes]]:
+    def numbers_of(self, selector: str) -> Sequence[int]:
+        """The numbers of the pods that a ``shardSelector`` selects, or of all."""
+        found = SELECTOR.fullmatch(selector)
+        if found is None:
+            return range(self.listed)
+        text = pods.uid_of if found[1] == "uid" else pods.namespace_of
+        begin, end = int(found[2], 16), int(found[3], 16)
+        return [number for number in range(self.listed) if begin <= fnv1a(text(number)) < end]
+
+    def list_pieces(self, encoding: Pods, begin: int, end: int, selector: str = "") -> Iterator[list[bytes]]:
         """The pieces of a list's body, in vectors; the first is the whole body's length."""
-        last = self.listed
-        metadata: dict[str, object] = {"resourceVersion": pods.version(last).decode()}
+        selected = self.numbers_of(selector)
+        last = len(selected)
+        metadata: dict[str, object] = {"resourceVersion": pods.version(self.listed).decode()}
+        if selector:
+            metadata["shardInfo"] = {"selector": selector}
         if end < last:
             metadata |= {"continue": f"from-{end}", "remainingItemCount": last - end}
-        items = encoding.items[begin:end]
+        items = [encoding.items[number] for number in selected[begin:end]]
         size = sum(len(piece) for item in items for piece in item) + max(0, len(items) - 1) * len(encoding.separator)
         opening, closing = encoding.around_items(metadata, size)
         yield [head_of(encoding.media_type, b"Content-Length: %d" % (len(opening) + size + len(closing))) + opening]
@@ -187,10 +202,10 @@ class Replay:
             yield vector
         yield [closing]
 
-    def event_chunks(self, encoding: Pods, type_: str) -> Iterator[Part]:
+    def event_chunks(self, encoding: Pods, type_: str, selector: str = "") -> Iterator[Part]:
         """An event of each pod, in a chunk."""
-        for item in encoding.items[: self.listed]:
-            yield chunk(encoding.event(type_, b"".join(item))).partition(pods.VERSION)
+        for number in self.numbers_of(selector):
+            yield chunk(encoding.event(type_, b"".join(encoding.items[number]))).partition(pods.VERSION)
 
 
 def in_vectors(events: Iterable[Part], first: int, at_once: int = EVENTS_AT_ONCE) -> Iterator[list[bytes]]:
@@ -266,26 +281,27 @@ def play_list(connection: Connection, replay: Replay, query: dict[str, str], acc
     begin = int(query.get("continue", "from-0").removeprefix("from-"))
     is_whole = query.get("resourceVersion") == "0" or not limit
     end = replay.listed if is_whole else min(begin + limit, replay.listed)
-    for vector in replay.list_pieces(replay.encoding(accept), begin, end):
+    for vector in replay.list_pieces(replay.encoding(accept), begin, end, query.get("shardSelector", "")):
         send_all(connection, vector, group=16)
 
 
 def play_watch(connection: Connection, replay: Replay, query: dict[str, str], accept: str) -> None:
-    encoding = replay.encoding(accept)
+    encoding, selector = replay.encoding(accept), query.get("shardSelector", "")
     connection.sendall(head_of(encoding.watch_type, b"Transfer-Encoding: chunked"))
     if query.get("sendInitialEvents") == "true":
-        for vector in in_vectors(replay.event_chunks(encoding, "ADDED"), 1):
+        for vector in in_vectors(replay.event_chunks(encoding, "ADDED", selector), 1):
             send_all(connection, vector, group=3)
         version = pods.version(replay.listed).decode()
         end = {"metadata": {"resourceVersion": version, "annotations": {"k8s.io/initial-events-end": "true"}}}
         connection.sendall(chunk(encoding.event("BOOKMARK", encoding.item(end))))
-    chunks = list(replay.event_chunks(encoding, "MODIFIED")) if replay.events else []
+    chunks = list(replay.event_chunks(encoding, "MODIFIED", selector)) if replay.events else []
+    events = replay.events * len(chunks) // replay.listed  # the share of a selector
     replay.go.wait()
     if replay.rate:
         chunks = [chunks[number * STEP % len(chunks)] for number in range(len(chunks))]
     storm = itertools.cycle(chunks)
     began, rate = time.perf_counter(), replay.rate
-    vectors = in_vectors(itertools.islice(storm, replay.events), len(encoding.items) + 1, 1 if rate else EVENTS_AT_ONCE)
+    vectors = in_vectors(itertools.islice(storm, events), len(encoding.items) + 1, 1 if rate else EVENTS_AT_ONCE)
     for number, vector in enumerate(vectors):
         if rate:
             time.sleep(max(0.0, began + number / rate - time.perf_counter()))
