@@ -73,6 +73,7 @@ class KindShare(Generic[T]):
     _cached: Callable[[str], KubernetesObject | None] = attrs.field(default=lambda _: None, init=False)
     _last_write: tuple[WrittenObject | None, str | None] = attrs.field(default=(None, None), init=False)
     _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(60.0), init=False)
+    _whole_list: trio.Lock = attrs.field(factory=trio.Lock, init=False)
 
     @property
     def resource(self) -> ResourceInfo:
@@ -181,6 +182,16 @@ class KindShare(Generic[T]):
         written = ApiListWatch(plain.api, labels, plain.field_selector)
         return RangeSource(self, number, ApiListWatch(plain.api, labels, plain.field_selector, query)), written
 
+    @asynccontextmanager
+    async def turn(self) -> AsyncGenerator[None, None]:
+        """Let lists that may contain all objects run one after the other, because they need much memory."""
+        if self.by != "label" and not self.is_filtered:
+            async with self._whole_list:
+                if not self.is_filtered:
+                    yield
+                    return
+        yield
+
     def has(self, number: int, obj: T) -> bool:
         """Return whether an object belongs to a range, and check the label of an owned object."""
         found = self.number_of(obj)
@@ -250,17 +261,18 @@ class RangeSource(ListWatch[T]):
     ) -> ObjectList[T]:
         """List the objects of the range."""
         share, slices, items = self._share, Slices(), list[T]()
-        found = await self._source.list(
-            resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
-        )
-        if share.by != "label":
-            share.is_filtered = bool(found.shard_selector)
-        for obj in found.items:
-            if share.has(self._number, obj):
-                items.append(obj)
-            if slices.is_over():
-                await slices.checkpoint()
-        return attrs.evolve(found, items=tuple(items))
+        async with share.turn():
+            found = await self._source.list(
+                resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
+            )
+            if share.by != "label":
+                share.is_filtered = bool(found.shard_selector)
+            for obj in found.items:
+                if share.has(self._number, obj):
+                    items.append(obj)
+                if slices.is_over():
+                    await slices.checkpoint()
+            return attrs.evolve(found, items=tuple(items))
 
     async def wait_to_retry(self, until: float) -> None:
         """Wait before the next request, coordinated with all other retries of the same client."""
