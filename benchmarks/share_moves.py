@@ -19,6 +19,7 @@ Everything that is measured comes from the audit log, whose times are those of o
   this owner begins to write an object of the range.
 
 Fails if two replicas own a range at one time, or if one writes an object without owning its range.
+Requests that the replica has cancelled are not counted there: kube-apiserver may receive them late.
 Writes after SIGCONT are counted apart: a process that was suspended between its check and the request sends it anyway.
 """
 
@@ -191,7 +192,7 @@ class Replicas:
 
 @dataclass
 class Term:
-    """The time in which a replica owned a range."""
+    """The time in which a replica owned a range.  A renewal after the Lease has expired begins another term."""
 
     number: int
     holder: str
@@ -219,6 +220,8 @@ class Write:
     number: int
     began: float
     ended: float
+    code: int
+    """504 if the replica has cancelled the request, for example because it has lost the range."""
 
 
 def seconds(text: str) -> float:
@@ -239,7 +242,8 @@ def read_log(path: Path) -> tuple[list[Term], list[Write], dict[str, int]]:
         if found["resource"] == "configmaps":
             namespace = found["namespace"]
             name = f"{namespace}/{found['name']}"
-            writes.append(Write(each["userAgent"], name, range_of(namespace, RANGES), began, ended))
+            code = each["responseStatus"]["code"]
+            writes.append(Write(each["userAgent"], name, range_of(namespace, RANGES), began, ended, code))
             continue
         name = found.get("name") or each["requestObject"]["metadata"]["name"]
         if "-range-" not in name:
@@ -254,10 +258,10 @@ def read_log(path: Path) -> tuple[list[Term], list[Write], dict[str, int]]:
     for number, of_range in updates.items():
         last: Term | None = None
         for _, began, ended, holder in sorted(of_range):
-            if last is not None and last.holder == holder and last.released == math.inf:
+            if last is not None and last.holder == holder and began <= last.ended:
                 last.renewed, last.requests = began, last.requests + 1
             elif not holder:
-                if last is not None:
+                if last is not None and began <= last.ended:
                     last.released = began
             else:
                 last = Term(number, holder, began, ended, began)
@@ -333,7 +337,9 @@ def moves_of(blows: Sequence[Blow], terms: Sequence[Term], writes: Sequence[Writ
             for term, after in itertools.pairwise(of_range):
                 if term.holder != blow.identity or term.ended < blow.at or term.began > blow.at:
                     continue
-                since = blow.at if blow.kind == "SIGKILL" else min(term.released, blow.resumed_at, term.ended)
+                if blow.kind == "SIGSTOP" and term.ended > blow.resumed_at + RETRY_PERIOD:
+                    continue  # it has kept the range
+                since = blow.at if blow.kind == "SIGKILL" else term.ended
                 first = begun[number, after.holder]
                 written = next(iter(first[bisect.bisect(first, after.began) :]), math.inf)
                 written = math.inf if written > after.ended else written  # it lost the range before
@@ -371,12 +377,13 @@ def report(terms: list[Term], writes: list[Write], refused: Mapping[str, int], b
     stops = [blow for blow in blows if blow.kind == "SIGSTOP"]
 
     stopped = collections.defaultdict[Blow, list[tuple[Write, float]]](list)
-    others = []
+    others, cancelled = [], []
     for write, late in stray:
         near = [each for each in stops if each.identity == write.writer and -0.2 < write.began - each.resumed_at < 5]
-        (stopped[near[-1]] if near else others).append((write, late))
+        (stopped[near[-1]] if near else cancelled if write.code == 504 else others).append((write, late))
     print(f"objects written by two replicas at one time: {len(both)}", *both, sep="\n  ")
     print(f"writes by a replica that does not own the range: {len(others)} without a stop", *others, sep="\n  ")
+    print(f"the same, of requests that it had cancelled: {len(cancelled)}", *cancelled, sep="\n  ")
     for blow in stops:
         late = stopped[blow]
         lasted = max((write.began - blow.resumed_at for write, _ in late), default=0.0)

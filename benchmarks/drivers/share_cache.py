@@ -99,7 +99,10 @@ async def main(options: argparse.Namespace) -> None:
             await trio.sleep(0.5)
             filled = {**measure.of_list(before.read()), "list_received": Counts.received, "peak": peak()}
             measure.ready()
+            idle = Meter()
             await told()
+            waited = idle.read()
+            idle_rate = waited["cpu"] / waited["wall"]
             Counts.received = Counts.notified = 0
             meter = Meter()
             measure.say(begun=True)
@@ -108,8 +111,9 @@ async def main(options: argparse.Namespace) -> None:
             used = meter.read()
             received = Counts.received if options.replicas else Counts.notified
             kept = sum(1 for _ in informer.lister)
-            result = {**filled, "cpu": used["cpu"], "rss": measure.rss(), "received": received, "kept": kept}
-            measure.finish({**result, "notified": Counts.notified})
+            result = {**filled, "rss": measure.rss(), "received": received, "kept": kept, "notified": Counts.notified}
+            event_cpu = max(0.0, used["cpu"] - idle_rate * used["wall"])
+            measure.finish({**result, "idle_cpu": idle_rate * 1_000, "cpu": event_cpu})
 
 
 if __name__ == "__main__":
