@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ._bad_objects import Quarantined as Quarantined
 from .factory._factory import attach_shares as attach_shares
+from .factory._factory import undivided as undivided
 from .informer._parts import Part as Part
 from .informer._parts import share_of as share_of
 from .informer._reflectors import DividedSource as DividedSource

@@ -27,7 +27,7 @@ import trio
 from .._text import one_line
 from ..cache import Added, Deleted, Notification, SharedInformer
 from ..client import Api, Client
-from ..errors import CacheNotSyncedError
+from ..errors import CacheNotSyncedError, NotOwnedError
 from ..models import KubernetesObject, to_dict
 from ..models.conditions import set_condition
 from ..workqueue import RateLimitingQueue
@@ -71,7 +71,7 @@ class Pauses(Generic[K]):
         # an object in quarantine stays paused, because its new state cannot show the end of the pause
         for informer in self.informers:
             obj = None
-            with suppress(CacheNotSyncedError, TypeError, ValueError):  # a late watch, or requests of another kind
+            with suppress(CacheNotSyncedError, NotOwnedError, TypeError, ValueError):  # a late watch, or another kind
                 obj = informer.lister.get(request, allow_stale=True)
             if obj is not None and self._annotation in obj.metadata.annotations:
                 return True

@@ -14,7 +14,7 @@ from .._surroundings import new_generator
 from .._util import Slices
 from ..cache import Added, Deleted, HandlerRegistration, Notification, ResourceEventHandler, SharedInformer, Updated
 from ..cache._internal import add_paused_handler, share_of
-from ..errors import DecodeError, QuarantinedError
+from ..errors import DecodeError, NotOwnedError, QuarantinedError
 from ..models import KubernetesObject, key_of
 from ..workqueue import RateLimitingQueue
 from ._enqueue import request_for_object
@@ -70,10 +70,10 @@ def share_in(name: str, watches: Sequence[WatchedSource[Any, Any]]) -> Share | N
             f"controller {name} must reconcile exactly one divided kind, which it watches without enqueue=; a kind in "
             "labels= of Shares cannot be reconciled"
         )
-    others = [watch for watch, share in shares if not watch.is_primary and share.by == "uid"]
+    others = [share for watch, share in shares if not watch.is_primary and share.by == "uid"]
     if primary[0].by == "uid" and others:
         raise ValueError(
-            f"controller {name} watches {others[0].informer!r}, whose uids are in other ranges than those that it "
+            f"controller {name} watches {others[0].name}, whose uids are in other ranges than those that it "
             "reconciles; add the kind to labels= or whole= of Shares"
         )
     return primary[0]
@@ -219,6 +219,8 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
                         break
                 except (DecodeError, QuarantinedError) as error:
                     undecodable.append(error)  # accept the event, so that no request is lost
+                except NotOwnedError:
+                    pass  # accept the event
             if (pauses := sources.pauses) is not None and watch.is_primary:
                 try:
                     change = pauses.change_in(event, seen, *watch.enqueue(seen[-1]))
@@ -240,6 +242,8 @@ class EnqueueingHandler(ResourceEventHandler[T], Generic[T, K]):
                         requests[request] = None
                 except (DecodeError, QuarantinedError) as error:
                     undecodable.append(error)
+                except NotOwnedError:
+                    pass  # the objects of the own ranges are added when their lists are complete
             for request in requests:
                 sources.queue.add(request, priority=priority)
                 if sources.journal is not None:

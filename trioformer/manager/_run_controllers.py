@@ -14,6 +14,7 @@ from .._suggestions import describe
 from .._surroundings import as_operator, is_simulated
 from .._util import open_serving_nursery
 from ..cache import SharedInformerFactory
+from ..cache._internal import undivided
 from ..client import Client
 from ..client._internal import open_separate_client
 from ..controller import RetryAfter
@@ -248,7 +249,8 @@ async def _start_rotation(server: WebhookServer, context: ManagerContext) -> Run
         if context.leadership is not None and not context.leadership.is_held:
             raise RetryAfter(1, "another process may lead")
 
-    return server.rotation(context.client, context.factory, check_leader)
+    with undivided(context.factory):  # it reads all objects that concern it, on the leader
+        return server.rotation(context.client, context.factory, check_leader)
 
 
 @asynccontextmanager

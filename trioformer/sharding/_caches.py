@@ -9,7 +9,7 @@ RELEASING its calls have ended, and its objects are gone  do not begin; those th
                                                           unless the lease is lost
 ========= =============================================== ==========================================
 
-If a cache is added later, a range is ``LISTING`` again until this cache contains it, too.
+A cache that is added later syncs when it contains the ranges that are held by then.  Calls do not wait for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Final, final
 import attrs
 import trio
 
-from ..cache import SharedInformer
+from ..cache import InformerPhase, SharedInformer
 from ..cache._internal import Part
 from ..leaderelection import Leadership
 from ._kinds import KindShare
@@ -48,6 +48,8 @@ class HeldRange:
     number: int
     leadership: Leadership
     state: CacheState = attrs.field(default=CacheState.LISTING, init=False)
+    parts: dict[SharedInformer[Any], Part[Any]] = attrs.field(factory=dict, init=False)
+    """The part of each cache that contains the range."""
     _calls: set[trio.CancelScope] = attrs.field(factory=set, init=False)
     _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
     """Replaced for each wait; set when the last call has ended."""
@@ -105,10 +107,12 @@ class ShareCaches:
 
     def add(self, informer: SharedInformer[Any], kind: KindShare[Any]) -> None:
         """Add a cache, which is filled with the ranges that are held."""
+        ended = (InformerPhase.STOPPED, InformerPhase.FAILED)
+        self.kinds = {each: own for each, own in self.kinds.items() if each.state.phase not in ended}
         self.kinds[informer] = kind
         for held in self.held.values():
-            if held.state is CacheState.READY:
-                held.become(CacheState.LISTING)
+            if held.state is not CacheState.RELEASING:
+                _open_part(held, informer, kind)  # before the cache runs, so that it syncs with this part
         self._added.set()
         self._added = trio.Event()
 
@@ -134,6 +138,8 @@ class ShareCaches:
         Cancellation: the calls are cancelled, and the function waits until they have ended.
         """
         held = self.held[owned.number] = HeldRange(owned.number, owned.leadership)
+        for informer, kind in self.kinds.items():
+            _open_part(held, informer, kind)
         try:
             async with trio.open_nursery() as nursery:
                 try:
@@ -153,26 +159,38 @@ class ShareCaches:
 
     async def _fill(self, held: HeldRange) -> None:
         """Fill the caches with a range, and those that are added later."""
-        parts = dict[SharedInformer[Any], Part[Any]]()
-        async with trio.open_nursery() as nursery:
-            while True:
-                # no checkpoint between opening the parts and reading the event
-                added = self._added
-                for informer, kind in self.kinds.items():
-                    if informer not in parts:
-                        source, written = kind.source(held.number)
-                        parts[informer] = part = Part(informer, str(held.number), source, written)
-                        nursery.start_soon(self._keep, informer, kind, part, held.number)
-                for informer, kind in [*self.kinds.items()]:
-                    await parts[informer].wait_until_listed()
-                    kind.listed.add(held.number)
-                if not added.is_set() and held.state is CacheState.LISTING:
-                    held.become(CacheState.READY)
-                await added.wait()
+        started = set[Part[Any]]()
+        try:
+            async with trio.open_nursery() as nursery:
+                while True:
+                    # no checkpoint between starting the parts and reading the event
+                    added, parts = self._added, [*held.parts.items()]
+                    for informer, part in parts:
+                        if part not in started:
+                            started.add(part)
+                            nursery.start_soon(self._keep, informer, part, held)
+                    for informer, part in parts:
+                        await part.wait_until_listed()
+                        if informer in self.kinds:
+                            self.kinds[informer].listed.add(held.number)
+                    if held.state is CacheState.LISTING:
+                        held.become(CacheState.READY)
+                    await added.wait()
+        finally:
+            for part in held.parts.values():
+                if part not in started:
+                    part.close()
 
-    async def _keep(self, informer: SharedInformer[Any], kind: KindShare[Any], part: Part[Any], number: int) -> None:
+    async def _keep(self, informer: SharedInformer[Any], part: Part[Any], held: HeldRange) -> None:
+        kind = self.kinds[informer]
         try:
             await part.run()
-            self.kinds.pop(informer, None)  # the informer has stopped
+            del held.parts[informer]  # the informer has stopped
+            self.kinds.pop(informer, None)
         finally:
-            kind.forget(number)
+            kind.forget(held.number)
+
+
+def _open_part(held: HeldRange, informer: SharedInformer[Any], kind: KindShare[Any]) -> None:
+    source, written = kind.source(held.number)
+    held.parts[informer] = Part(informer, str(held.number), source, written)

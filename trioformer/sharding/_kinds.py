@@ -80,6 +80,11 @@ class KindShare(Generic[T]):
         """The resource of the kind."""
         return self.plain.api.resource
 
+    @property
+    def name(self) -> str:
+        """The name of the kind, for messages."""
+        return self.resource.kind
+
     def read_with(self, cached: Callable[[str], KubernetesObject | None]) -> None:
         """Use a function that returns the cached object with a key."""
         self._cached = cached

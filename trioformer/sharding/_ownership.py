@@ -126,6 +126,8 @@ class _Sighting:
     ranges: str
     is_range: bool
     asks: frozenset[int]
+    created: tuple[str, str]
+    """When the Lease was created, and its name."""
     version: str = attrs.field(eq=False)
     changed_at: float = attrs.field(eq=False)
     duration: float = attrs.field(eq=False)
@@ -194,6 +196,8 @@ class Ownership:
         self._quiet_at = self._live_since = math.inf
         self._plan: Plan | None = None
         self._waits_for = ""
+        self._yields = False  # to an older member that divides the objects in another way
+        self._starting: trio.CancelScope | None = None
         self._moves = 0
         self._stopping = trio.Event()
         self._has_left = False
@@ -222,6 +226,8 @@ class Ownership:
         """Leave: end the membership, then give up all ranges.  :meth:`run` returns when they are released."""
         self._stopping.set()
         self._changed.set()
+        if self._starting is not None:
+            self._starting.cancel()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own ranges until cancelled, or until everything is given up after :meth:`stop`.
@@ -236,7 +242,13 @@ class Ownership:
             released, which takes at most ``renew_deadline`` seconds.
         """
         async with trio.open_nursery() as nursery:
-            await nursery.start(self._informer.run)
+            with trio.CancelScope() as self._starting:
+                if self._stopping.is_set():
+                    self._starting.cancel()
+                await nursery.start(self._informer.run)
+            if self._starting.cancelled_caught:
+                return  # the Leases cannot be listed, and nothing is owned
+            self._starting = None
             for lease in self._informer.lister:  # before the first plan
                 self._see(lease)
             nursery.start_soon(self._follow)
@@ -293,6 +305,7 @@ class Ownership:
             claim_of(self._ranges[number].elector).observe_event(record)
         asks = lease.metadata.annotations.get(ASKS, "").split(",")
         sighting = _Sighting(
+            created=(str(lease.metadata.creation_timestamp or ""), lease.name),
             version=lease.resource_version,
             holder=record.holder_identity,
             ranges=lease.metadata.labels.get(RANGES, ""),
@@ -344,7 +357,7 @@ class Ownership:
         for number in plan.take:
             self._ranges[number].state, self._ranges[number].retry_at = RangeState.ACQUIRING, math.inf
             nursery.start_soon(self._own, number)
-        for number in self._numbers.values() if self._has_left else plan.give_up:
+        for number in self._numbers.values() if self._has_left or self._yields else plan.give_up:
             if self._ranges[number].state is RangeState.HELD:
                 self._ranges[number].state = RangeState.GIVING_UP
                 self._ranges[number].giving_up.set()
@@ -353,18 +366,21 @@ class Ownership:
     def _live_members(self, now: float) -> Mapping[str, frozenset[int]]:
         """Return the live members with the same number of ranges, and the ranges that each asks for."""
         live: dict[str, frozenset[int]] = {}
-        waits_for = ""
-        for each in self._sightings.values():
-            if now >= each.expires_at or each.holder == self._identity:
-                continue
-            if each.is_range and each.ranges != self._division:
-                waits_for = each.holder
-            elif not each.is_range and each.ranges == self._division:
+        seen = [each for each in self._sightings.values() if now < each.expires_at]
+        # The oldest member decides how objects are divided.  A younger one has seen its Lease before its own.
+        oldest = min((each for each in seen if not each.is_range), key=lambda each: each.created, default=None)
+        self._yields = oldest is not None and oldest.ranges != self._division
+        waits_for = oldest.holder if oldest is not None and self._yields else ""
+        for each in seen:
+            if each.is_range and each.ranges != self._division and each.holder != self._identity:
+                waits_for = waits_for or each.holder
+            elif not each.is_range and each.ranges == self._division and each.holder != self._identity:
                 live[each.holder] = each.asks
         if waits_for and not self._waits_for:
             logger.warning("shares %s: waiting for %r, which divides the objects in another way", self._name, waits_for)
         self._waits_for = waits_for
-        if self._member.is_leader and not self._stopping.is_set() and not waits_for:
+        is_seen = self._member_lease in self._sightings
+        if self._member.is_leader and is_seen and not self._stopping.is_set() and not waits_for:
             live[self._identity] = frozenset(self._plan.ask if self._plan is not None else ())
         return live
 

@@ -104,7 +104,7 @@ async def test_a_part_that_begins_again_is_listed_when_its_own_list_is_cached(
         assert informer._versions.newest(part) == ""
         await reopened.wait_until_listed()
         assert trio.current_time() == 13
-        assert words(await anext(slow)) == "+late@3"
+        assert words(await anext(slow)) == "+late@3*"
         assert keys(informer) == [f"{ONE}/late"]
     nursery.cancel_scope.cancel()
 

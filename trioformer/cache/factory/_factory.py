@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 import attrs
@@ -407,3 +408,14 @@ def attach_shares(factory: SharedInformerFactory, divider: Divider) -> None:
     if factory._entries or factory._defaults.divider is not None:
         raise RuntimeError("shares require a factory of their own, without informers; open them before informer()")
     factory._defaults = attrs.evolve(factory._defaults, divider=divider)
+
+
+@contextmanager
+def undivided(factory: SharedInformerFactory) -> Iterator[None]:
+    """Let the informers that are requested in the block cache all objects, even if the factory is divided."""
+    defaults = factory._defaults
+    factory._defaults = attrs.evolve(defaults, divider=None)
+    try:
+        yield
+    finally:
+        factory._defaults = defaults

@@ -37,8 +37,7 @@ class Part(Generic[T]):
     ) -> None:
         self._informer, self._name = informer, name
         self._written = {} if written is None else {name: written}
-        self._reflector = informer._reflectors.open(name, source)
-        informer._reflectors.since[name] = trio.current_time()
+        self._reflector = informer._reflectors.open_part(name, source)
         informer._versions.open(name)
 
     async def run(self) -> None:
@@ -57,9 +56,14 @@ class Part(Generic[T]):
             if not informer._stopped.is_set():
                 raise
         finally:
-            del informer._reflectors.parts[name], informer._reflectors.since[name]
-            informer._versions.remove(name)
-            informer._fifo.release_part(name)
+            self.close()
+
+    def close(self) -> None:
+        """Close a part, and queue the removal of its objects."""
+        informer, name = self._informer, self._name
+        informer._reflectors.close(name)
+        informer._versions.remove(name)
+        informer._fifo.release_part(name)
 
     async def wait_until_listed(self) -> None:
         """Wait until the cache contains the first list of the part, or the informer has stopped."""

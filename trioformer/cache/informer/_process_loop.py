@@ -224,6 +224,8 @@ class ProcessLoop(Generic[T]):
     def _put(self, key: str, new: T, notifications: list[Notification[T]]) -> None:
         indexer = self._indexer
         old = indexer.get(key)
+        if old is not None and self._division is not None and self._is_outdated(old, new):
+            return
         if old is None:
             indexer.put(key, new)
             notifications.append(Added(new))
@@ -238,9 +240,22 @@ class ProcessLoop(Generic[T]):
         if self._quarantine.entries:
             self._quarantine.discard(key)
 
+    def _is_outdated(self, old: T, new: T) -> bool:
+        """Return whether a state from one part is older than the stored one from another part.
+
+        An object that was created again with the same name may be in another part, and its watch may be faster.
+        """
+        assert self._division is not None  # the caller checks it
+        if self._division.part_of(old) == self._division.part_of(new):
+            return False
+        versions = old.resource_version, new.resource_version
+        return all(each.isdecimal() for each in versions) and int(versions[1]) < int(versions[0])
+
     def _delete(self, change: Deletion[T], notifications: list[Notification[T]]) -> None:
         key, last = change.key, change.object
         old = self._indexer.get(key)
+        if old is not None and self._division is not None and last is not None and self._is_outdated(old, last):
+            return
         if old is not None:
             self._indexer.remove(key)
             if self._division is not None:
@@ -261,7 +276,7 @@ class ProcessLoop(Generic[T]):
             caller must free in slices.
         """
         indexer, part, division = self._indexer, batch.namespace, self._division
-        is_first = bool(self._unlisted)
+        is_first, is_new_part = bool(self._unlisted), division is not None and self._versions.is_unlisted(part)
         bad = dict(batch.bad)
         content: list[T] = []
         gone: list[Notification[T]] = []
@@ -287,14 +302,14 @@ class ProcessLoop(Generic[T]):
         slices = Slices(1 if len(indexer) else 8)  # comparing objects takes long
         for key, obj in listed.items():
             old = indexer.get(key)
-            if old is not None and old == obj:
+            if old is not None and (old == obj or (division is not None and self._is_outdated(old, obj))):
                 content.append(old)  # keeps the decoded fields
             else:
                 content.append(obj)
                 if old is not None:
                     changed[key] = changes_between(old, obj)
                 elif not is_first:
-                    changed[key] = (Added(obj),)
+                    changed[key] = (Added(obj, is_initial=is_new_part),)
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content, self._quarantine.entries)

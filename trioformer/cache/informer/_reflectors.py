@@ -71,6 +71,7 @@ class Reflectors(Generic[T]):
         self.parts: dict[str, Reflector[T]] = {}
         self.since: dict[str, float] = {}
         """When the parts of a divided cache began, which are not stale before their first list."""
+        self._has_listed = False
         self.sources: Mapping[str, ListWatch[T]] = {}
         self.division: Division | None = None
         self.share: Share | None = None
@@ -91,6 +92,22 @@ class Reflectors(Generic[T]):
         else:
             self.kind, self.name, self.sources = source.kind, source.name, {"": source}
             self.parts[""] = Reflector(source, fifo, options, transform=transform)
+
+    def open_part(self, part: str, source: ListWatch[T]) -> Reflector[T]:
+        """Create the reflector of a part of a divided cache.
+
+        Permanent errors end the informer only before it has listed anything, as for other informers.
+        """
+        self.since[part] = trio.current_time()
+        self._has_listed = self._has_listed or any(each.statistics().lists for each in self.parts.values())
+        if self._has_listed:
+            self._options = attrs.evolve(self._options, grace_period=math.inf)
+        return self.open(part, source)
+
+    def close(self, part: str) -> None:
+        """Forget the reflector of a part of a divided cache."""
+        self._has_listed = self._has_listed or self.parts[part].statistics().lists > 0
+        del self.parts[part], self.since[part]
 
     def open(self, part: str, source: ListWatch[T], namespace: str = "") -> Reflector[T]:
         """Create the reflector of a part."""

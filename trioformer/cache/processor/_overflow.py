@@ -70,7 +70,9 @@ class MergedChange(Generic[T]):
         elif self.before is None:
             return False  # the listener does not know the object
         else:
-            self.tombstone, self.after = self.tombstone or notification, None
+            if not isinstance(self.tombstone, Deleted):  # a later deletion tells more than a release
+                self.tombstone = notification
+            self.after = None
         return True
 
 

@@ -63,6 +63,11 @@ class Share(Division, Protocol):
     """
 
     @property
+    def name(self) -> str:
+        """The name of the kind, for messages."""
+        ...
+
+    @property
     def by(self) -> Literal["namespace", "uid", "label"]:
         """What decides on the part of an object."""
         ...

@@ -73,6 +73,10 @@ class ResourceVersions:
         """Return the newest resourceVersion of a namespace, or an empty string before the first list."""
         return self._newest[namespace]
 
+    def is_unlisted(self, namespace: str) -> bool:
+        """Return whether a part is open and has not been listed."""
+        return self._newest.get(namespace) == ""
+
     def observe(self, namespace: str, on_advance: Callable[[str], bool]) -> None:
         """Call a function with each new resourceVersion of a namespace until it returns False.
 
