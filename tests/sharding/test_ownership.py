@@ -316,6 +316,23 @@ async def test_scaling_to_eight_and_back_moves_only_what_it_must(autojump_clock:
 # --- configuration and errors -----------------------------------------------------------------------------------------
 
 
+async def test_members_with_different_numbers_of_ranges_never_own_some_together(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with range_owners() as ranges:
+        first = await ranges.start("old-a")
+        await trio.sleep(5)
+        second = await ranges.start("old-b")
+        second.transport.latency = lambda: 0.1
+        third = await ranges.start("new", ranges=8)
+        await trio.sleep(3)
+        first.kill()
+        await trio.sleep(100)
+        states = [each.ownership.state for each in (second, third)]
+        assert sorted(len(state.own) for state in states) in ([0, 8], [0, RANGES])
+        assert [bool(state.waits_for) for state in states].count(True) == 1
+
+
 async def test_a_member_waits_for_owners_with_another_number_of_ranges(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:

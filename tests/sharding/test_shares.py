@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from trioformer.cache import Deleted, Released
 from trioformer.client import Client
 from trioformer.controller import Controller, Request, set_controller_reference
 from trioformer.errors import NotOwnedError
+from trioformer.manager import ManagerContext, run_controllers
 from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, ServiceAccount
 from trioformer.sharding import Shares
@@ -287,3 +289,68 @@ async def test_shares_need_a_factory_without_informers(client: Client) -> None:
     with pytest.raises(RuntimeError, match="without informers"):
         async with prepare_shares(client, Shares("tests"), factory, 0.0):
             pass
+
+
+async def test_an_enqueue_function_may_read_a_range_that_is_not_complete(
+    server: APIServer, autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    for name in NAMESPACES:
+        server.create(ServiceAccount(metadata=ObjectMeta(name="web", namespace=name)))
+    async with replica(server, FOUR) as first, replica(server, FOUR) as second:
+        configs, accounts = second.factory.informer(ConfigMap), second.factory.informer(ServiceAccount)
+        first.factory.informer(ServiceAccount)
+        calls = set[str]()
+
+        async def reconcile(request: Request) -> None:
+            calls.add(str(request))
+
+        controller = Controller("reader", reconcile)
+        controller.watch(configs)
+        controller.watch(
+            accounts, enqueue=lambda obj: [Request.of(each) for each in configs.lister.list(namespace=obj.namespace)]
+        )
+        await nursery.start(controller.run)
+        await trio.sleep(60)
+        assert calls >= second.keys
+
+
+async def test_a_range_may_be_lost_while_on_error_runs(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def fail(request: Request) -> None:
+        raise ValueError
+
+    async def on_error(request: Request, error: Exception, then: object) -> None:
+        await trio.sleep(60)
+
+    async with replica(server, FOUR, on_error=on_error) as only:
+        only.work = fail
+        await trio.sleep(5)
+        for verb in ("update", "get"):
+            server.fail_next(10_000, verb=verb, resource="leases", status=500)
+        await trio.sleep(30)
+        assert only.shares.state.own == {}
+
+
+async def test_a_replica_stops_while_its_leases_cannot_be_listed(
+    server: APIServer, client: Client, autojump_clock: trio.testing.MockClock
+) -> None:
+    server.fail_next(10_000, verb="list", resource="leases", status=500)
+    stop = trio.Event()
+
+    async def start(context: ManagerContext) -> Controller:
+        controller = Controller(context.name, nothing)
+        controller.watch(context.factory.informer(ConfigMap))
+        return controller
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(run_controllers, client, {"web": start}, shares=FOUR, stop=stop))
+        await trio.sleep(20)
+        stop.set()
+        with trio.fail_after(60):
+            while nursery.child_tasks:
+                await trio.sleep(1)
+
+
+async def nothing(request: Request) -> None:
+    pass

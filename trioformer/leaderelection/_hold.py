@@ -113,7 +113,7 @@ class Hold:
 
     async def _wait_for_loss(self) -> None:
         while self._term.state is TermState.HELD:
-            with trio.move_on_after(self._options.renew_deadline - self._term.age()):
+            with trio.move_on_after(max(0.0, self._options.renew_deadline - self._term.age())):  # perhaps suspended
                 await self._term.lost.wait()
             self._check_age()
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.support.scripted_list_watch import ScriptedListWatch, added, listing, pod, words
+from tests.support.scripted_list_watch import ScriptedListWatch, added, deleted, listing, pod, words
 from trioformer import SharedInformer
 from trioformer.cache import Added, ApiListWatch, Released
 from trioformer.cache.informer._parts import Part, share_of
@@ -146,3 +146,24 @@ async def test_a_part_ends_with_its_informer(share: KindShare[Pod], nursery: tri
         assert keys(informer) == [f"{ONE}/a"]
         inner.cancel_scope.cancel()
     await part.wait_until_listed()  # it returns
+
+
+async def test_a_late_deletion_in_another_part_does_not_remove_the_new_object(
+    autojump_clock: trio.testing.MockClock, client: Client, nursery: trio.Nursery
+) -> None:
+    share = KindShare(ApiListWatch(client.api(Pod)), "uid", RANGES, ShareCaches(0.0))
+    informer = SharedInformer(DividedSource(name="pods", kind=Pod, division=share))
+    old, new = pod("a", 1, uid="u-0"), pod("a", 3, uid="u-1")
+    assert share.part_of(old) != share.part_of(new)
+    ends = [deleted(pod("a", 2, uid="u-0")), None]
+    slow = ScriptedListWatch([listing(old)], [[2.0, *ends]])
+    fast = ScriptedListWatch([listing()], [[1.0, added(new), None]])
+    await nursery.start(informer.run)
+    with informer.subscribe() as notifications:
+        for part, source in ((share.part_of(old), slow), (share.part_of(new), fast)):
+            nursery.start_soon(Part(informer, part, source).run)
+        seen = [words(await anext(notifications)) for _ in range(3)]
+        await trio.sleep(5)
+    assert [each[0] for each in seen] == ["+", "-", "+"]
+    assert informer.lister.get("default/a") == new
+    nursery.cancel_scope.cancel()
