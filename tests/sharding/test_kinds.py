@@ -1,4 +1,4 @@
-"""The lists of the ranges of a kind, from servers that filter them and servers that do not."""
+"""The ranges of the objects of one kind, and what a source sends of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,164 @@ import pytest
 import trio
 import trio.testing
 
+from tests.support.clients import client_of
 from trioformer import ClientOptions, SharedInformerFactory, open_client
+from trioformer.cache import ApiListWatch
+from trioformer.client import Client, Undecodable
+from trioformer.errors import NotOwnedError
+from trioformer.models import ObjectMeta, OwnerReference
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.sharding import Shares, open_shares
+from trioformer.sharding._caches import ShareCaches
+from trioformer.sharding._kinds import MAX_DELETED, By, KindShare, label_value, number_in
+from trioformer.sharding._ranges import range_of
 from trioformer.testing import APIServer
+
+RANGES = 16
+UIDS = {
+    number: next(f"uid-{n:x}-uid" for n in range(10**6) if range_of(f"uid-{n:x}-uid", RANGES) == number)
+    for number in range(RANGES)
+}
+
+
+class AllHeld:
+    """A holder of all ranges."""
+
+    open_call = ShareCaches.open_call
+
+    def is_held(self, number: int) -> bool:
+        return True
+
+
+def share_of(client: Client, by: By, **more: object) -> KindShare[ConfigMap]:
+    share = KindShare(ApiListWatch(client.api(ConfigMap)), by, RANGES, AllHeld(), "range", **more)
+    share.listed.update(range(RANGES))
+    return share
+
+
+def config_map(name: str = "a", *, uid: str = "", labels: dict[str, str] | None = None, owner: str = "") -> ConfigMap:
+    owners = [OwnerReference(api_version="v1", kind="Pod", name="web", uid=owner, controller=True)] if owner else []
+    metadata = ObjectMeta(name=name, namespace="default", uid=uid, labels=labels or {}, owner_references=owners)
+    return ConfigMap(metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("3-of-16", 3),
+        ("15-of-16", 15),
+        ("16-of-16", None),
+        ("-1-of-16", None),
+        ("3-of-8", None),
+        ("three-of-16", None),
+        ("3", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_label_names_a_range_only_of_the_same_division(value: str | None, expected: int | None) -> None:
+    assert number_in(value, RANGES) == expected
+    assert number_in(label_value(3, RANGES), RANGES) == 3
+
+
+async def test_objects_without_a_label_belong_to_nobody(client: Client) -> None:
+    share = share_of(client, "label")
+    assert share.part_of(config_map(labels={"range": "3-of-16"})) == "3"
+    assert share.part_of(config_map()) == ""
+    assert not any(share.has(number, config_map()) for number in range(RANGES))
+
+
+async def test_the_key_of_a_deleted_object_belongs_to_its_owner_until_the_range_is_given_away(client: Client) -> None:
+    share = share_of(client, "uid")
+    with pytest.raises(NotOwnedError, match="not in the share"):
+        share.check_key("default/a")
+    share.record_deletion(config_map(uid=UIDS[3]))
+    share.record_deletion(config_map("b", uid=UIDS[4]))
+    share.check_key("default/a")
+    share.forget(3)
+    with pytest.raises(NotOwnedError):
+        share.check_key("default/a")
+    share.check_key("default/b")
+    with pytest.raises(NotOwnedError, match="first list is not complete"):
+        share._check(3, "an object")
+
+
+async def test_only_the_last_deleted_keys_are_remembered(client: Client) -> None:
+    share = share_of(client, "uid")
+    for number in range(MAX_DELETED + 1):
+        share.record_deletion(config_map(f"a{number}", uid=UIDS[3]))
+    share.check_key("default/a1")
+    with pytest.raises(NotOwnedError):
+        share.check_key("default/a0")
+
+
+async def test_children_with_the_label_of_another_range_are_counted_and_logged(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    share = share_of(client, "label", primaries={"Pod": "uid"})
+    label = {"range": label_value(3, RANGES)}
+    for obj in (
+        config_map(labels=label, owner=UIDS[3]),
+        config_map(labels=label),
+    ):
+        assert share.has(3, obj)
+    assert (share.mislabelled, caplog.messages) == (0, [])
+    for name in "ab":
+        assert share.has(3, config_map(name, labels=label, owner=UIDS[4]))
+    assert share.mislabelled == 2
+    assert caplog.messages == ["ConfigMap default/a has the label range=3-of-16, but its owner is in range 4"]
+
+
+def listing(*uids: str, selector: str = "") -> str:
+    metadata = {"resourceVersion": "7", **({"shardInfo": {"selector": selector}} if selector else {})}
+    items = [{"metadata": {"name": uid, "namespace": "default", "uid": uid}} for uid in uids]
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": metadata, "items": items})
+
+
+def ignore(found: Undecodable) -> None:
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize("is_filtered", [False, True])
+async def test_a_source_drops_the_objects_that_a_server_should_not_have_sent(is_filtered: bool) -> None:
+    uids = [UIDS[3]] if is_filtered else UIDS.values()
+    reply = listing(*uids, selector="applied" if is_filtered else "")
+    async with client_of(reply, protobuf=False) as (client, transport):
+        share = share_of(client, "uid")
+        source, written = share.source(3)
+        assert share.is_filtered is None
+        found = await source.list(resource_version="0", page_size=None, on_undecodable=ignore)
+        assert [each.uid for each in found.items] == [UIDS[3]]
+        assert share.is_filtered is is_filtered
+        query = transport.requests[0].url.params
+        assert query["shardSelector"] == "shardRange(object.metadata.uid, '0x3000000000000000', '0x4000000000000000')"
+        assert written.query == {}
+
+
+async def test_a_source_by_label_asks_for_its_label(client: Client) -> None:
+    plain = ApiListWatch(client.api(ConfigMap), label_selector="app=web")
+    share = KindShare(plain, "label", RANGES, AllHeld(), "range")
+    _, written = share.source(3)
+    assert str(written.label_selector) == "app=web,range=3-of-16"
+
+
+@pytest.mark.parametrize("by", ["namespace", "uid", "label"])
+async def test_a_watch_sends_only_the_events_of_the_range(by: By) -> None:
+    events, number = [], range_of("team-0-prod", RANGES)
+    for name, namespace in (("mine", "team-0-prod"), ("other", "team-1-prod")):
+        own = range_of(namespace, RANGES)
+        labels = {"range": label_value(own, RANGES)}
+        metadata = {"name": name, "namespace": namespace, "uid": UIDS[own], "labels": labels}
+        events.append({"type": "ADDED", "object": {"metadata": metadata}})
+    async with client_of("".join(json.dumps(event) + "\n" for event in events), protobuf=False) as (client, _):
+        source, _ = share_of(client, by).source(number)
+        async with source.watch(
+            resource_version="1", timeout_seconds=9, send_initial_events=False, on_undecodable=ignore
+        ) as watch:
+            assert [each.object.name for each in await watch.receive_batch()] == ["mine"]
+
+
+# --- lists that contain the objects of other ranges ---
 
 
 @attrs.define(eq=False)

@@ -20,6 +20,7 @@ from trioformer.manager import ManagerContext, run_controllers
 from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, ServiceAccount
 from trioformer.sharding import Shares
+from trioformer.sharding._ranges import range_of, shard_selector
 from trioformer.sharding._shares import prepare_shares
 from trioformer.testing import APIServer
 
@@ -183,18 +184,55 @@ async def test_with_uids_a_missing_key_is_known_only_to_the_owner_of_the_deleted
         assert deleted not in {str(each) for each in second.calls[-1:]}
 
 
-async def test_own_writes_are_waited_for_in_the_range_of_the_object(
-    server: APIServer, autojump_clock: trio.testing.MockClock
+@pytest.mark.parametrize("is_behind", [False, True])
+async def test_own_writes_are_waited_for_only_in_the_range_of_the_object(
+    server: APIServer, autojump_clock: trio.testing.MockClock, is_behind: bool
 ) -> None:
+    request = Request(NAMESPACES[0], "web")
+    number = range_of(NAMESPACES[0], 4)
+    broken = shard_selector("metadata.namespace", number if is_behind else (number + 1) % 4, 4)
     async with replica(server, FOUR) as only:
-        informer = only.factory.informer(ConfigMap)
+
+        async def write_once(_: Request) -> None:
+            only.work = None
+            await only.client.api(ConfigMap, namespace=request.namespace).patch("web", {"data": {"a": "b"}})
+
         await trio.sleep(1)
-        before = informer.statistics().reflectors
-        assert len(before) == 4
-        api = only.client.api(ConfigMap, namespace=NAMESPACES[0])
-        written = await api.patch("web", {"data": {"a": "b"}})
-        await informer.wait_until_at_least(written)
-        assert informer.lister.get(f"{NAMESPACES[0]}/web") == written
+        server.fail_next(
+            5, verb="watch", status=lambda each: 500 if each.query.get("shardSelector") == broken else None
+        )
+        server.disconnect_watches(kind=ConfigMap)
+        await trio.sleep(0.01)
+        only.work = write_once
+        only.calls.clear()
+        only.times.clear()
+        only.controller.add(request)
+        await trio.sleep(0.05)
+        only.controller.add(request)
+        await trio.sleep(200)
+        assert set(only.calls) == {request}
+        assert (only.times[1] - only.times[0] > 0.5) is is_behind
+
+
+async def test_a_replica_is_ready_when_it_is_a_member(
+    server: APIServer, autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    async with server.open_client() as client:
+        factories = [SharedInformerFactory(client) for _ in range(2)]
+        async with (
+            prepare_shares(client, FOUR, factories[0], 0.0) as run,
+            prepare_shares(client, Shares("tests", 5), factories[1], 0.0) as other,
+        ):
+            assert run.not_ready_reason() == "it is not a member yet"
+            await nursery.start(run.run)
+            await trio.sleep(1)
+            assert run.not_ready_reason() == ""
+            assert str(run.open_shares.state).endswith("4 of 4 owned ranges, 1 members, 4 moves")
+            await nursery.start(other.run)
+            await trio.sleep(1)
+            waits_for = run.open_shares.state.identity
+            assert other.not_ready_reason() == f"it waits for {waits_for}, which has another number of ranges"
+            nursery.cancel_scope.cancel()
 
 
 # --- kinds ------------------------------------------------------------------------------------------------------------

@@ -30,13 +30,16 @@ class Replica:
     client: Client
     factory: SharedInformerFactory
     shares: OpenShares
+    controller: Controller[Request] = attrs.field(init=False)
     work: Callable[[Request], Awaitable[object]] | None = None
     """What a call does after it has read its object."""
     calls: list[Request] = attrs.field(factory=list)
+    times: list[float] = attrs.field(factory=list)
     notifications: list[Notification[ConfigMap]] = attrs.field(factory=list)
 
     async def reconcile(self, request: Request) -> None:
         self.calls.append(request)
+        self.times.append(trio.current_time())
         assert self.factory.informer(ConfigMap).lister.get(request) is not None
         if self.work is not None:
             await self.work(request)
@@ -61,7 +64,7 @@ async def replica(
         factory = SharedInformerFactory(client)
         async with open_shares(client, shares, factory, grace=grace) as opened:
             own = Replica(client, factory, opened)
-            controller = Controller("tests", own.reconcile, **options)
+            own.controller = controller = Controller("tests", own.reconcile, **options)
             controller.watch(factory.informer(ConfigMap))
             await nursery.start(factory.run)
             await nursery.start(own.record)
