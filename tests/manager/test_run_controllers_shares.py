@@ -19,6 +19,7 @@ from trioformer.controller import Controller, Request
 from trioformer.errors import ForbiddenError
 from trioformer.manager import LeaderElection, ManagerContext, run_controllers
 from trioformer.metrics import Metrics
+from trioformer.models.coordination_v1 import Lease
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.sharding import Shares
 from trioformer.testing import APIServer
@@ -69,8 +70,7 @@ async def test_stopping_finishes_the_running_call_and_releases_the_leases(
         await trio.sleep(5)
         stop.set()
     assert calls == [calls[0], f"{calls[0]} ended"]
-    leases = api_server.list("leases.coordination.k8s.io")
-    assert [each["metadata"]["name"] for each in leases if each["spec"].get("holderIdentity")] == []  # type: ignore[call-overload, index, attr-defined]
+    assert [each.name for each in api_server.list(Lease) if each.spec.holder_identity] == []
 
 
 async def test_readyz_says_whether_the_replica_is_a_member(

@@ -77,7 +77,7 @@ async def test_objects_without_a_label_belong_to_nobody(client: Client) -> None:
     assert not any(share.has(number, config_map()) for number in range(RANGES))
 
 
-async def test_the_key_of_a_deleted_object_belongs_to_its_owner_until_the_range_is_given_away(client: Client) -> None:
+async def test_the_key_of_a_deleted_object_belongs_to_its_owner_while_it_holds_the_range(client: Client) -> None:
     share = share_of(client, "uid")
     with pytest.raises(NotOwnedError, match="not in the share"):
         share.check_key("default/a")
