@@ -70,7 +70,8 @@ async def test_stopping_finishes_the_running_call_and_releases_the_leases(
         await trio.sleep(5)
         stop.set()
     assert calls == [calls[0], f"{calls[0]} ended"]
-    assert [each.name for each in api_server.list(Lease) if each.spec.holder_identity] == []
+    leases = {each.name: each.spec.holder_identity for each in api_server.list(Lease)}
+    assert leases == {f"tests-range-{number}": "" for number in range(4)}
 
 
 async def test_readyz_says_whether_the_replica_is_a_member(
@@ -92,7 +93,7 @@ async def test_only_controllers_that_always_run_may_reconcile_a_divided_kind(
     calls: list[str] = []
     start = {"one": partial(start_one, calls=calls)}
     run = partial(run_controllers, client, start, shares=SHARES, leader_election=ELECTION)
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(ExceptionGroup) as caught, trio.fail_after(60):
         await run()
     assert "add it to always=" in str(first_leaf(caught.value))
     nursery.start_soon(partial(run, always={"one"}))
