@@ -242,7 +242,7 @@ async def simulate_teams(server: APIServer, *, task_status: Started = IGNORED) -
         server.create(ConfigMap(metadata=ObjectMeta(name="web", namespace=name)))
     task_status.started()
     for number, name in enumerate(itertools.cycle(names)):
-        await trio.sleep(10)
+        await trio.sleep(3)
         server.patch(ConfigMap, "web", {"data": {f"key-{number}": "x"}}, namespace=name)
 
 

@@ -68,6 +68,7 @@ class ResourceVersions:
     def end_removal(self, namespace: str) -> None:
         """Record that the objects of a removed part are no longer in the cache."""
         self._leaving[namespace] -= 1
+        self._leaving = +self._leaving  # without zeros
 
     def newest(self, namespace: str) -> str:
         """Return the newest resourceVersion of a namespace, or an empty string before the first list."""
@@ -89,11 +90,15 @@ class ResourceVersions:
 
         What a removed part had still to apply does not count for the part that was opened after it.
         """
-        if resource_version and namespace in self._newest and not self._leaving[namespace]:
+        if self._leaving and self._leaving[namespace]:
+            return
+        if resource_version and namespace in self._newest:
             self._newest[namespace] = resource_version
             if self._observers:
                 self._tell_observer(namespace, resource_version)
-            self._wake()
+            if self._advanced is not None:  # not a call of another function for each event
+                self._advanced.set()
+                self._advanced = None
 
     def _wake(self) -> None:
         if self._advanced is not None:
