@@ -124,3 +124,28 @@ async def test_a_response_that_began_before_the_graceful_end_closes_its_connecti
             assert (await read_to_end(stream_of_client)).endswith(b"\r\n\r\nok")
     with trio.fail_after(5):
         await ended.wait()
+
+
+async def test_a_response_that_began_before_the_graceful_end_is_not_the_last_one(nursery: trio.Nursery) -> None:
+    # Its client does not know that the connection ends, and may have sent the next request.
+    finish = trio.Event()
+
+    async def stream(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await finish.wait()
+        await send({"type": "http.response.body", "body": b"ok", "more_body": False})
+
+    end = GracefulEnd(trio.Event(), delay=60, grace=math.inf)
+    url = await nursery.start(partial(serve_app, stream, await open_listener("127.0.0.1:0"), end=end))
+    async with connection(url) as client:
+        await client.send_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        end.begins.set()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        finish.set()
+        await client.send_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        with trio.fail_after(5):
+            received = await read_to_end(client)
+        assert received.count(b"\r\n\r\nok") == 2
+        assert received.count(b"connection: close") == 1
+    nursery.cancel_scope.cancel()

@@ -163,8 +163,8 @@ class Connection:
         period = self._limits.request_period
         while (request := await self._read_request(period)) is not None:
             await self._respond(request)
-            if self._phase != "complete" or not self._keeps_alive or self._places.phase != "serving":
-                break  # even if the response began before the end of the server, and does not announce it
+            if self._phase != "complete" or not self._keeps_alive or self._places.phase == "closing":
+                break  # a response that began before the end of the server did not announce it, so one more follows
             self._phase = "request"
             period = self._limits.request_period if self._parser.has_begun else self._limits.idle_period
         if self._phase != "broken":

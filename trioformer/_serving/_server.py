@@ -22,7 +22,8 @@ class GracefulEnd:
     """How a server ends without failing requests."""
 
     begins: trio.Event
-    """When this event is set, the server closes each connection after its response, and still accepts connections."""
+    """When this event is set, each response says that its connection is closed after it.  The server still accepts
+    connections."""
     delay: float
     """Seconds until it accepts no more connections.  By then, clients must know that they have to use another
     server."""
