@@ -15,10 +15,9 @@ A cache that is added later syncs when it contains the ranges that are held by t
 from __future__ import annotations
 
 import enum
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, final
+from typing import Any, final
 
 import attrs
 import trio
@@ -28,8 +27,6 @@ from ..cache._internal import Part
 from ..leaderelection import Leadership
 from ._kinds import KindShare
 from ._ownership import OwnedRange
-
-logger: Final = logging.getLogger("trioformer.sharding")
 
 
 class CacheState(enum.Enum):
@@ -121,9 +118,9 @@ class ShareCaches:
         return (held := self.held.get(number)) is not None and held.leadership.is_held
 
     @contextmanager
-    def open_call(self, number: int, again: Callable[[], object]) -> Iterator[trio.CancelScope | None]:
-        """Open a scope for a call in a range; see `Share.open_call`."""
-        held = self.held.get(number)
+    def open_call(self, number: int | None, again: Callable[[], object]) -> Iterator[trio.CancelScope | None]:
+        """Open a scope for a call in a range, or in none; see `Share.open_call`."""
+        held = None if number is None else self.held.get(number)
         if held is None:
             yield None
         else:

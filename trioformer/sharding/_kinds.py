@@ -21,7 +21,7 @@ from ..cache._internal import EventSource, ListWatch
 from ..client import ObjectList, Undecodable, WatchEvent
 from ..client._internal import UndecodableHandler, WrittenObject
 from ..errors import NotOwnedError
-from ..models import KubernetesObject, ResourceInfo
+from ..models import KubernetesObject, ResourceInfo, key_of
 from ..models._internal import decode
 from ._ranges import range_of, shard_selector
 
@@ -42,8 +42,10 @@ class Holder(Protocol):
         """Return whether this process certainly holds a range."""
         ...
 
-    def open_call(self, number: int, again: Callable[[], object]) -> AbstractContextManager[trio.CancelScope | None]:
-        """Open a scope for a call in a range; see `Share.open_call`."""
+    def open_call(
+        self, number: int | None, again: Callable[[], object]
+    ) -> AbstractContextManager[trio.CancelScope | None]:
+        """Open a scope for a call in a range, or in none; see `Share.open_call`."""
         ...
 
 
@@ -134,7 +136,7 @@ class KindShare(Generic[T]):
         """Remember that the key of a deleted object belongs to this process."""
         number = self.number_of(obj)
         if self.by != "namespace" and number is not None:
-            key = f"{obj.namespace}/{obj.name}" if obj.namespace else obj.name
+            key = key_of(obj)
             self._deleted.pop(key, None)
             self._deleted[key] = number
             if len(self._deleted) > MAX_DELETED:
@@ -170,8 +172,7 @@ class KindShare(Generic[T]):
 
     def open_call(self, key: str, again: Callable[[], object]) -> AbstractContextManager[trio.CancelScope | None]:
         """Open a scope for a call that reconciles an object."""
-        number = self._number_of_key(key)
-        return self.holder.open_call(-1 if number is None else number, again)
+        return self.holder.open_call(self._number_of_key(key), again)
 
     # --- the source of a range ---
 
@@ -217,10 +218,9 @@ class KindShare(Generic[T]):
             self.mislabelled += 1
             if count := self._log_limit.count(None):
                 logger.warning(
-                    "%s %s/%s has the label %s=%s, but its owner is in range %d%s",
+                    "%s %s has the label %s=%s, but its owner is in range %d%s",
                     self.resource.kind,
-                    obj.namespace,
-                    obj.name,
+                    key_of(obj),
                     self.label,
                     label_value(number, self.count),
                     expected,

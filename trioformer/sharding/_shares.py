@@ -1,4 +1,4 @@
-"""The public API: :class:`Shares` says how objects are divided, and :func:`open_shares` takes part."""
+"""The public API: :class:`Shares` says how objects are divided, and with :func:`open_shares`, a replica takes part."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class ProcessLoop(Generic[T]):
         versions: The resourceVersions that the indexer has reached.  The cache has synced when all parts in
             ``versions`` have been listed.
         quarantine: The quarantine for the keys of bad objects.
-        division: The parts of the cache, or None if it has only one.
+        division: What divides the cache into parts, or None if there is only one part.
         ends_on_mistakes: Whether to raise an error if the transform or an index function fails on every object of the
             first list.
         on_synced: A function that is called when all parts have been listed.
