@@ -205,7 +205,7 @@ class ApiVerbs(Generic[T], metaclass=NoPublicConstructor):
 
         async def read(body: ByteStream) -> ObjectList[T]:
             undecodable.clear()  # from an earlier attempt whose connection failed
-            return await read_list(body, self._requests.wire_format, where, report)
+            return await read_list(body, self._requests.wire_format, where, report, self._requests.keep)
 
         page = await self._requests.read_list(options if options is not None else ListOptions(), read)
         for each in undecodable:

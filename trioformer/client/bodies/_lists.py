@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Generic, Protocol, SupportsIndex, TypeVar, final, overload
 
 import attrs
@@ -69,8 +69,11 @@ async def read_list(
     wire_format: WireFormat[T],
     where: str,
     on_undecodable: UndecodableHandler | None = None,
+    keep: Callable[[T], bool] | None = None,
 ) -> ObjectList[T]:
     """Decode one page of a list while it arrives, with a checkpoint about once per millisecond.
+
+    If ``keep`` is not None, the objects for which it returns False are dropped immediately.
 
     Raises:
         StatusError: The body is the Status of a failure.
@@ -92,8 +95,10 @@ async def read_list(
             if len(item) > _LARGE:
                 await slices.checkpoint()  # the scan of one item is most of the delay for other tasks
             try:
-                objects.append(make_item(item))
+                obj = make_item(item)
                 first = first or item
+                if keep is None or keep(obj):
+                    objects.append(obj)
             except DecodeError as exc:
                 error = DecodeError(f"{where}: {exc}")  # without a cause: thousands of them may be kept
                 found = await undecodable_item(wire_format.name, item, error, slices, is_message=decoder is not None)
