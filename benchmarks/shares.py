@@ -8,7 +8,7 @@
 
 The first form has ConfigMaps of 1 KB in 400 namespaces on a real kube-apiserver, which filters the lists and watches of
 the four replicas (with ``ShardedListAndWatch``) or does not.
-The second has pods of 10 KB, divided by their uids, from the replay server, which filters them.
+The second has pods of 10 KB, divided by their uids, from the replay server, which filters them or does not.
 The first replica owns all ranges until the others join, as when a Deployment is created, and gives three quarters away.
 So its memory and its list are shown apart.
 The CPU of events is that above the idle CPU, which renews and watches Leases.
@@ -219,9 +219,13 @@ async def replayed(options: argparse.Namespace) -> None:
     command = [sys.executable, str(BENCHMARKS / "servers" / "replay.py"), "--pods", str(options.replay)]
     command += ["--events", str(options.events)]
     found: dict[str, list[Numbers]] = {}
-    for label, replicas in (("without shares", 0), ("filtered by the server", REPLICAS)):
+    for label, replicas, more in (
+        ("without shares", 0, []),
+        ("filtered by the server", REPLICAS, []),
+        ("filtered here", REPLICAS, ["--ignore-shards"]),
+    ):
         async with ControlPlane() as control_plane:
-            server = Process(command)
+            server = Process(command + more)
             try:
                 said = await trio.to_thread.run_sync(server.read)
 

@@ -36,13 +36,13 @@ class Counts:
 
 def count_received() -> None:
     """Count the objects that come from the server, before those of other ranges are dropped."""
-    has = KindShare.has
+    part_of_received = KindShare.part_of_received
 
-    def counted(self: KindShare[KubernetesObject], number: int, obj: KubernetesObject) -> bool:
+    def counted(self: KindShare[KubernetesObject], obj: KubernetesObject) -> str:
         Counts.received += 1
-        return has(self, number, obj)
+        return part_of_received(self, obj)
 
-    KindShare.has = counted  # type: ignore[method-assign]
+    KindShare.part_of_received = counted  # type: ignore[method-assign]
 
 
 def peak() -> float:

@@ -32,7 +32,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
@@ -157,10 +157,11 @@ class Replay:
         size: ``large`` or ``small`` pods.
         count: How many pods.
         events: How many events a storm has.
+        ignores_shards: Whether to send all pods to each client, as kube-apiserver does without the feature gate.
     """
 
-    def __init__(self, size: str, count: int, events: int) -> None:
-        self.events = events
+    def __init__(self, size: str, count: int, events: int, *, ignores_shards: bool = False) -> None:
+        self.events, self.ignores_shards = events, ignores_shards
         self.listed = count
         self.rate = 0
         self.go = threading.Event()
@@ -171,14 +172,19 @@ class Replay:
         """The encoding that a client prefers."""
         return self._as_protobuf if accept.startswith(PROTOBUF) else self._as_json
 
+    def selector_in(self, query: Mapping[str, str]) -> str:
+        """The ``shardSelector`` of a request, unless it is ignored."""
+        return "" if self.ignores_shards else query.get("shardSelector", "")
+
     def numbers_of(self, selector: str) -> Sequence[int]:
         """The numbers of the pods that a ``shardSelector`` selects, or of all."""
-        found = SELECTOR.fullmatch(selector)
-        if found is None:
+        found = SELECTOR.findall(selector)
+        if not found:
             return range(self.listed)
-        text = pods.uid_of if found[1] == "uid" else pods.namespace_of
-        begin, end = int(found[2], 16), int(found[3], 16)
-        return [number for number in range(self.listed) if begin <= fnv1a(text(number)) < end]
+        text = pods.uid_of if found[0][0] == "uid" else pods.namespace_of
+        ranges = [(int(begin, 16), int(end, 16)) for _, begin, end in found]
+        hashes = ((number, fnv1a(text(number))) for number in range(self.listed))
+        return [number for number, value in hashes if any(begin <= value < end for begin, end in ranges)]
 
     def list_pieces(self, encoding: Pods, begin: int, end: int, selector: str = "") -> Iterator[list[bytes]]:
         """The pieces of a list's body, in vectors; the first is the whole body's length."""
@@ -281,12 +287,12 @@ def play_list(connection: Connection, replay: Replay, query: dict[str, str], acc
     begin = int(query.get("continue", "from-0").removeprefix("from-"))
     is_whole = query.get("resourceVersion") == "0" or not limit
     end = replay.listed if is_whole else min(begin + limit, replay.listed)
-    for vector in replay.list_pieces(replay.encoding(accept), begin, end, query.get("shardSelector", "")):
+    for vector in replay.list_pieces(replay.encoding(accept), begin, end, replay.selector_in(query)):
         send_all(connection, vector, group=16)
 
 
 def play_watch(connection: Connection, replay: Replay, query: dict[str, str], accept: str) -> None:
-    encoding, selector = replay.encoding(accept), query.get("shardSelector", "")
+    encoding, selector = replay.encoding(accept), replay.selector_in(query)
     connection.sendall(head_of(encoding.watch_type, b"Transfer-Encoding: chunked"))
     if query.get("sendInitialEvents") == "true":
         for vector in in_vectors(replay.event_chunks(encoding, "ADDED", selector), 1):
@@ -377,8 +383,9 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=0)
     parser.add_argument("--size", choices=("large", "small"), default="large")
     parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--ignore-shards", action="store_true")
     options = parser.parse_args()
-    replay = Replay(options.size, options.pods, options.events)
+    replay = Replay(options.size, options.pods, options.events, ignores_shards=options.ignore_shards)
     with tempfile.TemporaryDirectory() as name, socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
         directory = Path(name)
         tls = server_tls(directory) if options.tls else None

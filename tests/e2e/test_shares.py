@@ -95,7 +95,7 @@ async def check_server_ranges(client: Client, by: By, *, is_enabled: bool) -> No
     everything = {each.uid for each in (await api.list()).items}
     found = set[str]()
     for number in range(RANGES):
-        selector = shard_selector(f"metadata.{by}", number, RANGES)
+        selector = shard_selector(f"metadata.{by}", [number], RANGES)
         listed = await without_retries(api, {"shardSelector": selector}).list()
         assert listed.shard_selector == (selector if is_enabled else "")
         if is_enabled:
@@ -103,6 +103,10 @@ async def check_server_ranges(client: Client, by: By, *, is_enabled: bool) -> No
             assert not found & {each.uid for each in listed.items}
         found |= {each.uid for each in listed.items}
     assert found == everything
+    several = [0, 1, RANGES - 2]
+    listed = await without_retries(api, {"shardSelector": shard_selector(f"metadata.{by}", several, RANGES)}).list()
+    numbers = {range_of(getattr(each.metadata, by), RANGES) for each in listed.items}
+    assert numbers <= set(several if is_enabled else range(RANGES))
 
 
 async def follow_a_move(client: Client, kubeconfig: Path, keys: set[str], by: By, *, is_enabled: bool) -> None:

@@ -11,8 +11,10 @@ import trio
 import trio.testing
 
 from tests.support.clients import client_of
-from trioformer import ClientOptions, SharedInformerFactory, open_client
+from trioformer import SharedInformerFactory, open_client
 from trioformer.cache import ApiListWatch
+from trioformer.cache.informer._divided_source import DividedSource
+from trioformer.cache.store._delta_fifo import DeltaFIFO
 from trioformer.client import Client, Undecodable
 from trioformer.errors import NotOwnedError
 from trioformer.models import ObjectMeta, OwnerReference
@@ -74,7 +76,7 @@ async def test_objects_without_a_label_belong_to_nobody(client: Client) -> None:
     share = share_of(client, "label")
     assert share.part_of(config_map(labels={"range": "3-of-16"})) == "3"
     assert share.part_of(config_map()) == ""
-    assert not any(share.has(number, config_map()) for number in range(RANGES))
+    assert share.part_of_received(config_map()) == ""
 
 
 async def test_the_key_of_a_deleted_object_belongs_to_its_owner_while_it_holds_the_range(client: Client) -> None:
@@ -111,10 +113,10 @@ async def test_children_with_the_label_of_another_range_are_counted_and_logged(
         config_map(labels=label, owner=UIDS[3]),
         config_map(labels=label),
     ):
-        assert share.has(3, obj)
+        assert share.part_of_received(obj) == "3"
     assert (share.mislabelled, caplog.messages) == (0, [])
     for name in "ab":
-        assert share.has(3, config_map(name, labels=label, owner=UIDS[4]))
+        assert share.part_of_received(config_map(name, labels=label, owner=UIDS[4])) == "3"
     assert share.mislabelled == 2
     assert caplog.messages == ["ConfigMap default/a has the label range=3-of-16, but its owner is in range 4"]
 
@@ -129,27 +131,36 @@ def ignore(found: Undecodable) -> None:
     raise AssertionError(found)
 
 
+def source_of(share: KindShare[ConfigMap], *numbers: int) -> DividedSource[ConfigMap]:
+    source = DividedSource("tests", share.plain, share, share.select)
+    for number in numbers:
+        source.open(str(number))
+    return source
+
+
 @pytest.mark.parametrize("is_filtered", [False, True])
 async def test_a_source_drops_the_objects_that_a_server_should_not_have_sent(is_filtered: bool) -> None:
-    uids = [UIDS[3]] if is_filtered else UIDS.values()
+    uids = [UIDS[3], UIDS[4], UIDS[8]] if is_filtered else UIDS.values()
     reply = listing(*uids, selector="applied" if is_filtered else "")
     async with client_of(reply, protobuf=False) as (client, transport):
         share = share_of(client, "uid")
-        source, written = share.source(3)
+        source = source_of(share, 3, 8, 4)
         assert share.is_filtered is None
         found = await source.list(resource_version="0", page_size=None, on_undecodable=ignore)
-        assert [each.uid for each in found.items] == [UIDS[3]]
+        assert [each.uid for each in found.items] == [UIDS[3], UIDS[4], UIDS[8]]
         assert share.is_filtered is is_filtered
-        query = transport.requests[0].url.params
-        assert query["shardSelector"] == "shardRange(object.metadata.uid, '0x3000000000000000', '0x4000000000000000')"
-        assert written.query == {}
+        assert transport.requests[0].url.params["shardSelector"] == (
+            "shardRange(object.metadata.uid, '0x3000000000000000', '0x5000000000000000') || "
+            "shardRange(object.metadata.uid, '0x8000000000000000', '0x9000000000000000')"
+        )
+        assert share.written(3).query == {}
 
 
 async def test_a_source_by_label_asks_for_its_label(client: Client) -> None:
     plain = ApiListWatch(client.api(ConfigMap), label_selector="app=web")
     share = KindShare(plain, "label", RANGES, AllHeld(), "range")
-    _, written = share.source(3)
-    assert str(written.label_selector) == "app=web,range=3-of-16"
+    assert str(share.select(["3", "10"]).label_selector) == "app=web,range in (3-of-16,10-of-16)"
+    assert str(share.written(3).label_selector) == "app=web,range in (3-of-16)"
 
 
 @pytest.mark.parametrize("by", ["namespace", "uid", "label"])
@@ -160,57 +171,58 @@ async def test_a_watch_sends_only_the_events_of_the_range(by: By) -> None:
         labels = {"range": label_value(own, RANGES)}
         metadata = {"name": name, "namespace": namespace, "uid": UIDS[own], "labels": labels}
         events.append({"type": "ADDED", "object": {"metadata": metadata}})
-    async with client_of("".join(json.dumps(event) + "\n" for event in events), protobuf=False) as (client, _):
-        source, _ = share_of(client, by).source(number)
+    replies = listing(), "".join(json.dumps(event) + "\n" for event in events)
+    async with client_of(*replies, protobuf=False) as (client, _):
+        share = share_of(client, by)
+        source = source_of(share, number)
+        sink = source.sink(DeltaFIFO())
+        found = await source.list(resource_version="0", page_size=None, on_undecodable=ignore)
+        sink.replace(found.items, "7", bad={})
         async with source.watch(
-            resource_version="1", timeout_seconds=9, send_initial_events=False, on_undecodable=ignore
+            resource_version="7", timeout_seconds=9, send_initial_events=False, on_undecodable=ignore
         ) as watch:
-            assert [each.object.name for each in await watch.receive_batch()] == ["mine"]
+            received = [(each.type, each.object.name) for each in await watch.receive_batch()]
+        # An object of a label may have been in the cache before the label was changed.
+        assert received == [("ADDED", "mine"), *([("DELETED", "other")] if by == "label" else [])]
+        assert share.is_filtered is (None if by == "label" else False)
 
 
-# --- lists that contain the objects of other ranges ---
+# --- requests for several ranges ---
 
 
 @attrs.define(eq=False)
 class SlowLists(httpx.AsyncBaseTransport):
-    """Delays lists of ConfigMaps, and counts how many run at once."""
+    """Delays lists of ConfigMaps, and counts lists and open watches."""
 
     inner: httpx.AsyncBaseTransport
-    confirms: bool
-    """Whether lists say that the server has filtered them."""
-    running: int = 0
-    most: int = 0
+    lists: int = 0
+    watches: int = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        query = request.url.params
-        if not request.url.path.endswith("/configmaps") or "watch" in query:
-            return await self.inner.handle_async_request(request)
-        self.running += 1
-        self.most = max(self.most, self.running)
-        await trio.sleep(1)
-        self.running -= 1
-        response = await self.inner.handle_async_request(request)
-        if not self.confirms:
-            return response
-        found = json.loads(await response.aread())
-        found["metadata"]["shardInfo"] = {"selector": query["shardSelector"]}
-        return httpx.Response(200, json=found)
+        if request.url.path.endswith("/configmaps"):
+            if "watch" in request.url.params:
+                self.watches += 1
+            else:
+                self.lists += 1
+                await trio.sleep(1)
+        return await self.inner.handle_async_request(request)
 
 
-@pytest.mark.parametrize(("confirms", "most"), [(False, 1), (True, 7)])
-async def test_lists_run_at_once_only_if_the_server_filters_them(
-    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock, confirms: bool, most: int
+async def test_ranges_that_begin_together_share_their_lists_and_the_watch(
+    nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
+    """A server that does not divide lists sends all objects with each."""
     server = APIServer()
     await nursery.start(server.run)
-    lists = SlowLists(server.http_transport(), confirms)
-    async with open_client(server.config, http_transport=lists, options=ClientOptions(protobuf=False)) as client:
+    requests = SlowLists(server.http_transport())
+    async with open_client(server.config, http_transport=requests) as client:
         factory = SharedInformerFactory(client)
         async with open_shares(client, Shares("tests", 8), factory) as shares:
             factory.informer(ConfigMap)
             nursery.start_soon(factory.run)
             await trio.sleep(9)
             assert [*shares.state.own.values()] == ["ready"] * 8
-            assert shares.state.filtered_by_server == {"configmaps": confirms}
-            assert lists.most == most
+            assert shares.state.filtered_by_server == {"configmaps": False}
+            assert requests.lists <= 2
+            assert requests.watches == 1
         nursery.cancel_scope.cancel()

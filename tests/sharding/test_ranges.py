@@ -28,7 +28,7 @@ def test_the_hash_is_fnv_1a_with_64_bits(text: str, value: int) -> None:
 
 
 def limits(number: int, count: int) -> list[str]:
-    return re.findall(r"'(\w+)'", shard_selector("metadata.uid", number, count))
+    return re.findall(r"'(\w+)'", shard_selector("metadata.uid", [number], count))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,13 @@ def test_the_selectors_cover_all_hashes_without_gaps(count: int, expected: list[
 
 def test_a_selector_names_the_field() -> None:
     expected = "shardRange(object.metadata.namespace, '0xf000000000000000', '0x10000000000000000')"
-    assert shard_selector("metadata.namespace", 15, 16) == expected
+    assert shard_selector("metadata.namespace", [15], 16) == expected
+
+
+def test_a_selector_of_several_ranges_joins_those_that_follow_one_another() -> None:
+    selector = shard_selector("metadata.uid", [0, 1, 3, 14, 15], 16)
+    assert re.findall(r"'0x(1?.)0+', '0x(1?.)0+'", selector) == [("0", "2"), ("3", "4"), ("e", "10")]
+    assert selector.count(" || ") == 2
 
 
 @hypothesis.given(text=st.text(), count=st.integers(1, 1024))

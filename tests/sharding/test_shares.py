@@ -19,8 +19,7 @@ from trioformer.errors import NotOwnedError
 from trioformer.manager import ManagerContext, run_controllers
 from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, ServiceAccount
-from trioformer.sharding import Shares
-from trioformer.sharding._ranges import range_of, shard_selector
+from trioformer.sharding import Shares, open_shares
 from trioformer.sharding._shares import prepare_shares
 from trioformer.testing import APIServer
 
@@ -167,6 +166,26 @@ async def test_a_range_cannot_be_read_before_its_first_list(
         assert set(first.shares.state.own.values()) == {"ready"}
 
 
+async def test_an_object_is_not_missing_if_its_cache_has_failed(
+    server: APIServer, autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    async def run() -> None:
+        with pytest.raises(ExceptionGroup):
+            await factory.run()
+
+    server.fail_next(10_000, resource="configmaps", status=403)
+    async with server.open_client() as client:
+        factory = SharedInformerFactory(client)
+        async with open_shares(client, FOUR, factory) as shares:
+            informer = factory.informer(ConfigMap)
+            nursery.start_soon(run)
+            await informer.wait_until_stopped()
+            await trio.sleep(1)
+            assert len(shares.state.own) == 4
+            with pytest.raises(NotOwnedError, match="first list is not complete"):
+                informer.lister.get("web", namespace=NAMESPACES[0])
+
+
 async def test_with_uids_a_missing_key_is_known_only_to_the_owner_of_the_deleted_object(
     server: APIServer, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -184,34 +203,32 @@ async def test_with_uids_a_missing_key_is_known_only_to_the_owner_of_the_deleted
         assert deleted not in {str(each) for each in second.calls[-1:]}
 
 
-@pytest.mark.parametrize("is_behind", [False, True])
-async def test_own_writes_are_waited_for_only_in_the_range_of_the_object(
-    server: APIServer, autojump_clock: trio.testing.MockClock, is_behind: bool
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_own_writes_are_waited_for_only_in_own_ranges(
+    server: APIServer, autojump_clock: trio.testing.MockClock, is_own: bool
 ) -> None:
-    request = Request(NAMESPACES[0], "web")
-    number = range_of(NAMESPACES[0], 4)
-    broken = shard_selector("metadata.namespace", number if is_behind else (number + 1) % 4, 4)
-    async with replica(server, FOUR) as only:
+    async with replica(server, FOUR) as first, replica(server, FOUR) as second:
+        await trio.sleep(60)
+        key = min(first.keys)
+        request = Request(key.partition("/")[0], "web")
+        written = key if is_own else min(second.keys)
 
         async def write_once(_: Request) -> None:
-            only.work = None
-            await only.client.api(ConfigMap, namespace=request.namespace).patch("web", {"data": {"a": "b"}})
+            first.work = None
+            await first.client.api(ConfigMap, written.partition("/")[0]).patch("web", {"data": {"a": "b"}})
 
-        await trio.sleep(1)
-        server.fail_next(
-            5, verb="watch", status=lambda each: 500 if each.query.get("shardSelector") == broken else None
-        )
+        server.fail_next(10, verb="watch", resource="configmaps")
         server.disconnect_watches(kind=ConfigMap)
         await trio.sleep(0.01)
-        only.work = write_once
-        only.calls.clear()
-        only.times.clear()
-        only.controller.add(request)
+        first.work = write_once
+        first.calls.clear()
+        first.times.clear()
+        first.controller.add(request)
         await trio.sleep(0.05)
-        only.controller.add(request)
+        first.controller.add(request)
         await trio.sleep(200)
-        assert set(only.calls) == {request}
-        assert (only.times[1] - only.times[0] > 0.5) is is_behind
+        assert set(first.calls) == {request}
+        assert (first.times[1] - first.times[0] > 0.5) is is_own
 
 
 async def test_a_replica_is_ready_when_it_is_a_member(

@@ -65,6 +65,7 @@ class Outcome(enum.Enum):
     CUT_SHORT = "the connection failed inside the response to a list or a watch-list"
     CONFIRMED = "the server has the resourceVersion from which the watch resumed"
     SILENT = "the watch delivered nothing for too long"
+    CHANGED = "the source selects other objects now"
     LOST = "the connection failed, or could not be made"
     OVERLOADED = "429"
     UNAVAILABLE = "410, or the server has not reached the resourceVersion"

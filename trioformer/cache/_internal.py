@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ._bad_objects import Quarantined as Quarantined
 from .factory._factory import attach_shares as attach_shares
 from .factory._factory import undivided as undivided
+from .informer._divided_source import DividedSource as DividedSource
 from .informer._parts import Part as Part
 from .informer._parts import share_of as share_of
-from .informer._reflectors import DividedSource as DividedSource
 from .informer._reflectors import InformerStatistics as InformerStatistics
 from .informer._shared_informer import add_paused_handler as add_paused_handler
 from .informer._sharing import share_with_threads as share_with_threads

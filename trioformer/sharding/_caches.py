@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, final
+from typing import Any, Final, final
 
 import attrs
 import trio
@@ -27,6 +27,8 @@ from ..cache._internal import Part
 from ..leaderelection import Leadership
 from ._kinds import KindShare
 from ._ownership import OwnedRange
+
+_ENDED: Final = (InformerPhase.STOPPED, InformerPhase.FAILED)
 
 
 class CacheState(enum.Enum):
@@ -45,7 +47,7 @@ class HeldRange:
     number: int
     leadership: Leadership
     state: CacheState = attrs.field(default=CacheState.LISTING, init=False)
-    parts: dict[SharedInformer[Any], Part[Any]] = attrs.field(factory=dict, init=False)
+    parts: dict[SharedInformer[Any], Part] = attrs.field(factory=dict, init=False)
     """The part of each cache that contains the range."""
     _calls: set[trio.CancelScope] = attrs.field(factory=set, init=False)
     _ended: trio.Event = attrs.field(factory=trio.Event, init=False)
@@ -104,8 +106,11 @@ class ShareCaches:
 
     def add(self, informer: SharedInformer[Any], kind: KindShare[Any]) -> None:
         """Add a cache, which is filled with the ranges that are held."""
-        ended = (InformerPhase.STOPPED, InformerPhase.FAILED)
-        self.kinds = {each: own for each, own in self.kinds.items() if each.state.phase not in ended}
+        for each in [each for each in self.kinds if each.state.phase in _ENDED]:
+            del self.kinds[each]
+            for held in self.held.values():
+                if (part := held.parts.pop(each, None)) is not None:
+                    part.close()
         self.kinds[informer] = kind
         for held in self.held.values():
             if held.state is not CacheState.RELEASING:
@@ -153,41 +158,23 @@ class ShareCaches:
                 nursery.cancel_scope.cancel()
         finally:
             del self.held[owned.number]
+            for part in held.parts.values():
+                part.close()
+            for kind in self.kinds.values():
+                kind.forget(owned.number)
 
     async def _fill(self, held: HeldRange) -> None:
-        """Fill the caches with a range, and those that are added later."""
-        started = set[Part[Any]]()
-        try:
-            async with trio.open_nursery() as nursery:
-                while True:
-                    # no checkpoint between starting the parts and reading the event
-                    added, parts = self._added, [*held.parts.items()]
-                    for informer, part in parts:
-                        if part not in started:
-                            started.add(part)
-                            nursery.start_soon(self._keep, informer, part, held)
-                    for informer, part in parts:
-                        await part.wait_until_listed()
-                        if informer in self.kinds:
-                            self.kinds[informer].listed.add(held.number)
-                    if held.state is CacheState.LISTING:
-                        held.become(CacheState.READY)
-                    await added.wait()
-        finally:
-            for part in held.parts.values():
-                if part not in started:
-                    part.close()
-
-    async def _keep(self, informer: SharedInformer[Any], part: Part[Any], held: HeldRange) -> None:
-        kind = self.kinds[informer]
-        try:
-            await part.run()
-            del held.parts[informer]  # the informer has stopped
-            self.kinds.pop(informer, None)
-        finally:
-            kind.forget(held.number)
+        """Wait until the caches contain a range, and then for those that are added later."""
+        while True:
+            added = self._added  # no checkpoint between this and the list of the parts
+            for informer, part in [*held.parts.items()]:
+                await part.wait_until_listed()
+                if informer.state.phase not in _ENDED:
+                    self.kinds[informer].listed.add(held.number)
+            if held.state is CacheState.LISTING:
+                held.become(CacheState.READY)
+            await added.wait()
 
 
 def _open_part(held: HeldRange, informer: SharedInformer[Any], kind: KindShare[Any]) -> None:
-    source, written = kind.source(held.number)
-    held.parts[informer] = Part(informer, str(held.number), source, written)
+    held.parts[informer] = Part(informer, str(held.number), kind.written(held.number))

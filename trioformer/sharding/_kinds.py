@@ -1,25 +1,19 @@
-"""The caches of a kind: the range of each object, and the source of a range.
-
-A source asks the server for its range, and drops the objects of other ranges, which a server without the feature gate
-``ShardedListAndWatch`` sends too.
-"""
+"""The share of a kind: the range of each object, and the requests for the objects of ranges."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar, final
 
 import attrs
 import trio
 
 from .._text import suppressed_lines
-from .._util import LogLimit, Slices
+from .._util import LogLimit
 from ..cache import ApiListWatch
-from ..cache._internal import EventSource, ListWatch
-from ..client import ObjectList, Undecodable, WatchEvent
-from ..client._internal import UndecodableHandler, WrittenObject
+from ..client._internal import WrittenObject
 from ..errors import NotOwnedError
 from ..models import KubernetesObject, ResourceInfo, key_of
 from ..models._internal import decode
@@ -75,7 +69,6 @@ class KindShare(Generic[T]):
     _cached: Callable[[str], KubernetesObject | None] = attrs.field(default=lambda _: None, init=False)
     _last_write: tuple[WrittenObject | None, str | None] = attrs.field(default=(None, None), init=False)
     _log_limit: LogLimit = attrs.field(factory=lambda: LogLimit(60.0), init=False)
-    _whole_list: trio.Lock = attrs.field(factory=trio.Lock, init=False)
 
     @property
     def resource(self) -> ResourceInfo:
@@ -174,41 +167,32 @@ class KindShare(Generic[T]):
         """Open a scope for a call that reconciles an object."""
         return self.holder.open_call(self._number_of_key(key), again)
 
-    # --- the source of a range ---
+    # --- the source of ranges ---
 
-    def source(self, number: int) -> tuple[ListWatch[T], ApiListWatch[T]]:
-        """Return the source of a range, and the same source without a query."""
-        plain = self.plain
+    def select(self, parts: Collection[str], keep: Callable[[T], bool] | None = None) -> ApiListWatch[T]:
+        """Return the source of the objects of some ranges, whose lists omit the objects that are not kept."""
+        plain, numbers = self.plain, sorted(map(int, parts))
         labels, query = plain.label_selector, dict(plain.query)
         if self.by == "label":
-            own = f"{self.label}={label_value(number, self.count)}"
+            own = f"{self.label} in ({','.join(label_value(each, self.count) for each in numbers)})"
             labels = f"{labels},{own}" if labels else own
         else:
-            query["shardSelector"] = shard_selector(f"metadata.{self.by}", number, self.count)
-        written = ApiListWatch(plain.api, labels, plain.field_selector)
-        return RangeSource(self, number, ApiListWatch(plain.api, labels, plain.field_selector, query)), written
+            query["shardSelector"] = shard_selector(f"metadata.{self.by}", numbers, self.count)
+        return ApiListWatch(plain.api, labels, plain.field_selector, query, _keep=keep)
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncGenerator[None, None]:
-        """Let lists that may contain all objects run one after the other, because they need much memory."""
-        if self.by != "label" and not self.is_filtered:
-            async with self._whole_list:
-                if not self.is_filtered:
-                    yield
-                    return
-        yield
+    def written(self, number: int) -> ApiListWatch[T]:
+        """Return the source of the objects of a range, to tell which writes the cache will show."""
+        plain, labels = self.plain, self.select([str(number)]).label_selector
+        return ApiListWatch(plain.api, labels, plain.field_selector)
 
-    def has(self, number: int, obj: T) -> bool:
-        """Return whether an object belongs to a range, and check the label of an owned object."""
-        found = self.number_of(obj)
-        if found == number:
-            if self.by == "label":
-                self._check_label(number, obj)
-            return True
-        self.is_filtered = False
-        return False
+    def part_of_received(self, obj: KubernetesObject) -> str:
+        """Return the range of an object as text, and check the label of an owned object."""
+        number = self.number_of(obj)
+        if self.by == "label" and number is not None:
+            self._check_label(number, obj)
+        return _part(number)
 
-    def _check_label(self, number: int, obj: T) -> None:
+    def _check_label(self, number: int, obj: KubernetesObject) -> None:
         owner = next((each for each in obj.metadata.owner_references if each.controller), None)
         by = None if owner is None else self.primaries.get(owner.kind)
         if owner is None or by is None:
@@ -226,100 +210,6 @@ class KindShare(Generic[T]):
                     expected,
                     suppressed_lines(count - 1),
                 )
-
-
-@final
-@attrs.frozen(eq=False)
-class RangeSource(ListWatch[T]):
-    """The source of one range of a kind."""
-
-    _share: KindShare[T]
-    _number: int
-    _source: ApiListWatch[T]
-
-    @property
-    def name(self) -> str:
-        """The kind and the range, for messages."""
-        return f"{self._share.resource.kind} in range {self._number}"
-
-    @property
-    def kind(self) -> type[T]:
-        """The class of the objects."""
-        return self._source.kind
-
-    @property
-    def supports_watch_list(self) -> bool:
-        """Always true."""
-        return True
-
-    def _heard(self, on_undecodable: UndecodableHandler) -> UndecodableHandler:
-        """Return a handler that ignores the objects of other ranges, as far as their keys tell."""
-
-        def heard(found: Undecodable) -> None:
-            if not found.key or self._share.part_of_key(found.key) in ("", _part(self._number)):
-                on_undecodable(found)
-
-        return heard
-
-    async def list(
-        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
-    ) -> ObjectList[T]:
-        """List the objects of the range."""
-        share, slices, items = self._share, Slices(), list[T]()
-        async with share.turn():
-            found = await self._source.list(
-                resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
-            )
-            if share.by != "label":
-                share.is_filtered = bool(found.shard_selector)
-            for obj in found.items:
-                if share.has(self._number, obj):
-                    items.append(obj)
-                if slices.is_over():
-                    await slices.checkpoint()
-            return attrs.evolve(found, items=tuple(items))
-
-    async def wait_to_retry(self, until: float) -> None:
-        """Wait before the next request, coordinated with all other retries of the same client."""
-        await self._source.wait_to_retry(until)
-
-    async def check(self, *, resource_version: str) -> None:
-        """List at most one object, and require a state that is not older than ``resource_version``."""
-        await self._source.check(resource_version=resource_version)
-
-    @asynccontextmanager
-    async def watch(
-        self,
-        *,
-        resource_version: str,
-        timeout_seconds: int,
-        send_initial_events: bool,
-        on_undecodable: UndecodableHandler,
-    ) -> AsyncGenerator[EventSource[T], None]:
-        """Open a watch of the objects of the range."""
-        async with self._source.watch(
-            resource_version=resource_version,
-            timeout_seconds=timeout_seconds,
-            send_initial_events=send_initial_events,
-            on_undecodable=self._heard(on_undecodable),
-        ) as events:
-            yield _RangeEvents(self._share, self._number, events)
-
-
-@final
-@attrs.frozen(eq=False)
-class _RangeEvents(Generic[T]):
-    """The events of a watch, without those of other ranges."""
-
-    _share: KindShare[T]
-    _number: int
-    _events: EventSource[T]
-
-    async def receive_batch(self) -> list[WatchEvent[T]]:
-        """Wait for events and return those of the range."""
-        share, number = self._share, self._number
-        events = await self._events.receive_batch()
-        return [each for each in events if each.type == "BOOKMARK" or share.has(number, each.object)]
 
 
 def label_value(number: int, count: int) -> str:

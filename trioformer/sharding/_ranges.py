@@ -5,6 +5,7 @@ Source: apimachinery ``pkg/sharding`` (KEP-5866), so that kube-apiserver divides
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -27,7 +28,13 @@ def range_of(text: str, count: int) -> int:
     return fnv1a(text) * count >> 64
 
 
-def shard_selector(field: str, number: int, count: int) -> str:
-    """Return the ``shardSelector`` for the objects whose field, such as ``metadata.uid``, belongs to a range."""
-    begin, end = (-(-each * 2**64 // count) for each in (number, number + 1))
-    return f"shardRange(object.{field}, '{begin:#018x}', '{end:#018x}')"
+def shard_selector(field: str, numbers: Iterable[int], count: int) -> str:
+    """Return the ``shardSelector`` for the objects whose field, such as ``metadata.uid``, belongs to sorted ranges."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number:
+            runs[-1][1] += 1
+        else:
+            runs.append([number, number + 1])
+    hashes = ([-(-each * 2**64 // count) for each in run] for run in runs)
+    return " || ".join(f"shardRange(object.{field}, '{begin:#018x}', '{end:#018x}')" for begin, end in hashes)

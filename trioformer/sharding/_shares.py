@@ -25,7 +25,7 @@ from ._ranges import range_of
 
 T = TypeVar("T", bound=KubernetesObject)
 
-MAX_RANGES: Final = 1024
+MAX_RANGES: Final = 256  # the URL of a request names each of the own ranges
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _IDENTITY: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,148}[a-z0-9])?")
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
@@ -43,7 +43,7 @@ class Shares:
     name: str
     """The name of the shares, which begins the names of the Leases: at most 63 lower-case letters, digits and ``-``."""
     ranges: int = 16
-    """The number of ranges, at most 1,024.  A replica owns whole ranges, so use several times as many ranges as
+    """The number of ranges, at most 256.  A replica owns whole ranges, so use several times as many ranges as
     replicas."""
     by: Literal["namespace", "uid"] = "namespace"
     """What is hashed: the namespace of an object, so that all kinds in a namespace have the same owner, or its uid."""
@@ -219,7 +219,7 @@ async def open_shares(
 
     Raises:
         RuntimeError: The factory already has informers.
-        ExceptionGroup: A kind or the Leases could not be listed, because all responses were permanent errors.
+        ExceptionGroup: The Leases could not be listed, because all responses were permanent errors.
 
     Cancellation: at the end of the block, all ranges are given up: their calls to ``reconcile`` finish within ``grace``
         seconds.  If the block is cancelled, they are cancelled.
@@ -273,7 +273,7 @@ class _Divider:
         share = KindShare(plain, "label" if by else shares.by, shares.ranges, self._caches, by or "", self._divided)
         if not by:
             self._divided[resource.kind] = shares.by
-        return DividedSource(name=f"{plain.name} in {shares.name}", kind=plain.kind, division=share)
+        return DividedSource(f"{plain.name} in {shares.name}", plain, share, share.select)
 
     def add(self, informer: SharedInformer[T], source: DividedSource[T]) -> None:
         """Add an informer with a divided source."""

@@ -24,6 +24,7 @@ from tests.support.processes import ROOT
 from tests.support.scripted_list_watch import ScriptedListWatch, Step, added, listing, pod
 from trioformer._retry import Outcome, Wait
 from trioformer.cache import Reflector, ReflectorOptions
+from trioformer.cache.reflector._list_watch import ListAgain
 from trioformer.cache.reflector._states import LISTS, TRANSITIONS, WATCHES, State
 from trioformer.cache.reflector._states import Step as Entry
 from trioformer.client import ObjectList
@@ -121,6 +122,7 @@ def cause_of(state: State, outcome: Outcome) -> Cause:
         Outcome.ENDED_EARLY: Cause(watches=[[added(pod("a", 5))]]),
         Outcome.CUT_SHORT: Cause(watches=[[LASTS, partial()]], lasts=LASTS, has_error=True),
         Outcome.SILENT: Cause(watches=[[None]], lasts=330.0),
+        Outcome.CHANGED: Cause(watches=[[LASTS, ListAgain()]], lasts=LASTS),
     }
     return causes[outcome]
 

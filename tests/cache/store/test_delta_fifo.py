@@ -196,7 +196,7 @@ async def test_lists_and_bookmarks_of_a_namespace_are_about_it_alone() -> None:
     sink.replace([], "9")
     listed = await queue.pop()
     assert isinstance(listed, Replaced)
-    assert listed.namespace == "shop"
+    assert listed.parts == ("shop",)
     assert sink.has_room
 
 

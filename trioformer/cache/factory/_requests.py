@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -13,12 +13,14 @@ from ...client import Client
 from ...client._internal import FieldSelectorLike, LabelSelectorLike
 from ...models import FieldSelector, KubernetesObject, LabelSelector, PartialObjectMetadata, ResourceInfo, resource_of
 from ...models._internal import EMPTY_MAP
-from ..informer._reflectors import DividedSource
 from ..informer._shared_informer import SharedInformer
 from ..reflector._list_watch import ApiListWatch, checked_query, restrictions_of
 from ..reflector._options import ReflectorOptions
 from ..reflector._transform import Transform
 from ..store._indexer import IndexFunc
+
+if TYPE_CHECKING:
+    from ..informer._divided_source import DividedSource
 
 T = TypeVar("T", bound=KubernetesObject)
 AnyKind = TypeVar("AnyKind", bound=KubernetesObject)

@@ -6,5 +6,6 @@
 - ``_process_loop.py``: applies changes to the indexer and distributes notifications; resync
 - ``_shown_writes.py``: the writes of the client that the cache does not show yet
 - ``_reflectors.py``: the reflectors of an informer, and its state and statistics
-- ``_parts.py``: the parts of a divided cache, which begin and end while the cache runs
+- ``_divided_source.py``: the source of a divided cache, whose parts begin and end while the cache runs
+- ``_parts.py``: one of these parts
 """

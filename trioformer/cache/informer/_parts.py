@@ -2,68 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, final
 
-import trio
-
-from ...models import KubernetesObject
-from ..reflector._list_watch import ApiListWatch, ListWatch
+from ..reflector._list_watch import ApiListWatch
 from ._shared_informer import SharedInformer
 
 if TYPE_CHECKING:
     from ..store._division import Share
 
-T = TypeVar("T", bound=KubernetesObject)
-
 
 def share_of(informer: SharedInformer[Any]) -> Share | None:
     """Return the share of a divided cache, or None if the cache is not divided."""
-    return informer._reflectors.share
+    divided = informer._reflectors.divided
+    return None if divided is None else divided.division
 
 
 @final
-class Part(Generic[T]):
-    """A part of a divided cache, which is open from its creation until :meth:`run` ends.
+class Part:
+    """A part of a divided cache, from its creation to :meth:`close`.
 
     Args:
         informer: The informer, which may be started later.
         name: The name of the part.
-        source: The source of the objects of the part.
-        written: The same source, which tells which writes the part will show.  Its query is not considered.
+        written: A source of the objects of the part, which tells which writes the part will show.  It is not listed.
     """
 
-    def __init__(
-        self, informer: SharedInformer[T], name: str, source: ListWatch[T], written: ApiListWatch[T] | None = None
-    ) -> None:
-        self._informer, self._name = informer, name
-        self._written = {} if written is None else {name: written}
-        self._reflector = informer._reflectors.open_part(name, source)
+    def __init__(self, informer: SharedInformer[Any], name: str, written: ApiListWatch[Any]) -> None:
+        divided = informer._reflectors.divided
+        assert divided is not None  # parts are those of divided caches
+        self._informer, self._name, self._source = informer, name, divided
+        divided.open(name)
         informer._versions.open(name)
-
-    async def run(self) -> None:
-        """Keep the part up to date until cancelled or until the informer has stopped.
-
-        Then the objects of the part are removed from the cache with `Released`.
-        """
-        informer, name = self._informer, self._name
-        try:
-            with informer._showing_writes(self._written):
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(self._reflector.run, name=f"informer of {informer._name}: reflector of {name}")
-                    await informer.wait_until_stopped()
-                    nursery.cancel_scope.cancel()
-        except* trio.ClosedResourceError:
-            if not informer._stopped.is_set():
-                raise
-        finally:
-            self.close()
+        self._showing_writes = ExitStack()
+        self._showing_writes.enter_context(informer._showing_writes({name: written}))
 
     def close(self) -> None:
-        """Close a part, and queue the removal of its objects."""
-        informer, name = self._informer, self._name
-        informer._reflectors.close(name)
-        informer._versions.remove(name)
-        informer._fifo.release_part(name)
+        """Queue the removal of the objects of the part from the cache, with `Released`."""
+        self._source.close(self._name)
+        self._informer._versions.remove(self._name)
+        self._informer._fifo.release_part(self._name)
+        self._showing_writes.close()
 
     async def wait_until_listed(self) -> None:
         """Wait until the cache contains the first list of the part, or the informer has stopped."""

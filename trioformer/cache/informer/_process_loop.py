@@ -206,13 +206,13 @@ class ProcessLoop(Generic[T]):
 
     def quarantine(self, obj: T, error: IndexerError) -> None:
         """Put an object into quarantine because an index function failed on it."""
-        bad = self._bad_object(self._part_of(obj), obj, error)
+        bad = self._bad_object(obj, error)
         self._quarantine.add(bad, is_stored=self._indexer.get(bad.key) is not None)
 
-    def _bad_object(self, part: str, obj: T, error: IndexerError) -> BadObject:
+    def _bad_object(self, obj: T, error: IndexerError) -> BadObject:
         """Return a description of an object that cannot be indexed, and report the object if it cannot be decoded."""
         if isinstance(error.__cause__, DecodeError):
-            self._on_undecodable(part, obj, error.__cause__)
+            self._on_undecodable(self._part_of(obj), obj, error.__cause__)
             return BadObject(key_of(obj), QuarantineReason.UNDECODABLE, error.__cause__, obj.resource_version)
         return BadObject(key_of(obj), QuarantineReason.INDEX_FAILED, error, obj.resource_version)
 
@@ -224,8 +224,6 @@ class ProcessLoop(Generic[T]):
     def _put(self, key: str, new: T, notifications: list[Notification[T]]) -> None:
         indexer = self._indexer
         old = indexer.get(key)
-        if old is not None and self._division is not None and self._is_outdated(old, new):
-            return
         if old is None:
             indexer.put(key, new)
             notifications.append(Added(new))
@@ -240,22 +238,9 @@ class ProcessLoop(Generic[T]):
         if self._quarantine.entries:
             self._quarantine.discard(key)
 
-    def _is_outdated(self, old: T, new: T) -> bool:
-        """Return whether a state from one part is older than the stored one from another part.
-
-        An object that was created again with the same name may be in another part, and its watch may be faster.
-        """
-        assert self._division is not None  # the caller checks it
-        if self._division.part_of(old) == self._division.part_of(new):
-            return False
-        versions = old.resource_version, new.resource_version
-        return all(each.isdecimal() for each in versions) and int(versions[1]) < int(versions[0])
-
     def _delete(self, change: Deletion[T], notifications: list[Notification[T]]) -> None:
         key, last = change.key, change.object
         old = self._indexer.get(key)
-        if old is not None and self._division is not None and last is not None and self._is_outdated(old, last):
-            return
         if old is not None:
             self._indexer.remove(key)
             if self._division is not None:
@@ -275,8 +260,9 @@ class ProcessLoop(Generic[T]):
             The previous content, the listed objects by key, and the previous entries of the quarantine, which the
             caller must free in slices.
         """
-        indexer, part, division = self._indexer, batch.namespace, self._division
-        is_first, is_new_part = bool(self._unlisted), division is not None and self._versions.is_unlisted(part)
+        indexer, parts, division = self._indexer, batch.parts, self._division
+        is_first = bool(self._unlisted)
+        is_new_part = division is not None and any(map(self._versions.is_unlisted, parts))
         bad = dict(batch.bad)
         content: list[T] = []
         gone: list[Notification[T]] = []
@@ -289,7 +275,7 @@ class ProcessLoop(Generic[T]):
                 await slices.checkpoint()
         for key in indexer.keys():  # noqa: SIM118  # a tuple, not a dict's view
             if key not in listed and (known := indexer.get(key)) is not None:
-                if key in bad or (division is not None and division.part_of(known) != part):
+                if key in bad or (division is not None and division.part_of(known) not in parts):
                     content.append(known)
                 elif batch.is_release:
                     gone.append(Released(known))
@@ -302,7 +288,7 @@ class ProcessLoop(Generic[T]):
         slices = Slices(1 if len(indexer) else 8)  # comparing objects takes long
         for key, obj in listed.items():
             old = indexer.get(key)
-            if old is not None and (old == obj or (division is not None and self._is_outdated(old, obj))):
+            if old is not None and old == obj:
                 content.append(old)  # keeps the decoded fields
             else:
                 content.append(obj)
@@ -313,17 +299,17 @@ class ProcessLoop(Generic[T]):
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content, self._quarantine.entries)
-        if self._ends_on_mistakes and part in self._unlisted:
+        if self._ends_on_mistakes and not self._unlisted.isdisjoint(parts):
             errors = (*(each.error for each in batch.bad.values()), *(error for _, error in failed))
             self._mistakes.record_list(len(listed), errors)
-            if len(self._unlisted) == 1:
+            if self._unlisted.issubset(parts):
                 self._mistakes.raise_if_any(len(self._indexer))
         for obj, error in failed:
-            bad[key_of(obj)] = self._bad_object(part, obj, error)
+            bad[key_of(obj)] = self._bad_object(obj, error)
             changed.pop(key_of(obj), None)
             if slices.is_over():
                 await slices.checkpoint()
-        stays = None if division is None else (lambda key: division.part_of_key(key) not in (part, ""))
+        stays = None if division is None else (lambda key: key not in listed and division.part_of_key(key) not in parts)
         marks = await self._quarantine.stage(bad, staged.items, stays)
         while (swapped := self._swap(batch, staged, marks)) is None:
             await trio.lowlevel.checkpoint()
@@ -344,11 +330,12 @@ class ProcessLoop(Generic[T]):
         before_marks = self._quarantine.swap(marks)
         for obj, error in failed:
             self.quarantine(obj, error)
-        self._unlisted.discard(batch.namespace)
-        if batch.is_release:
-            self._versions.end_removal(batch.namespace)
-        else:
-            self._versions.advance(batch.namespace, batch.resource_version)
+        self._unlisted.difference_update(batch.parts)
+        for part in batch.parts:
+            if batch.is_release:
+                self._versions.end_removal(part)
+            else:
+                self._versions.advance(part, batch.resource_version)
         return before, before_marks, [obj for obj, _ in failed]
 
 

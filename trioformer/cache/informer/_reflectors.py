@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar, final
 
@@ -13,16 +12,18 @@ from ..._text import some_of
 from ...errors import DecodeError
 from ...models import KubernetesObject
 from .._bad_objects import QuarantineReason
-from ..reflector._list_watch import ListWatch
+from ..reflector._list_watch import ApiListWatch, ListWatch
 from ..reflector._options import ReflectorOptions
 from ..reflector._reflector import Reflector
+from ..reflector._sink import Sink
 from ..reflector._status import InformerPhase, InformerState, ReflectorStatistics
 from ..reflector._transform import Transform, undecodable
 from ..store._delta_fifo import DeltaFIFO, NamespacedSink
 from ..store._quarantine import Quarantine
 
 if TYPE_CHECKING:
-    from ..store._division import Division, Share
+    from ..store._division import Division
+    from ._divided_source import DividedSource
 
 T = TypeVar("T", bound=KubernetesObject)
 
@@ -39,19 +40,8 @@ _WORST_FIRST: tuple[InformerPhase, ...] = (
 
 
 @final
-@attrs.frozen(kw_only=True)
-class DividedSource(Generic[T]):
-    """The source of a cache that begins without parts."""
-
-    name: str
-    """A name of the objects for messages."""
-    kind: type[T]
-    division: Share
-
-
-@final
 class Reflectors(Generic[T]):
-    """The reflectors of an informer: one, one for each namespace, or one for each part of a divided cache.
+    """The reflectors of an informer: one, or one for each namespace.
 
     Args:
         source: The source of the objects.
@@ -62,24 +52,16 @@ class Reflectors(Generic[T]):
 
     def __init__(
         self,
-        source: ListWatch[T] | Mapping[str, ListWatch[T]] | DividedSource[T],
+        source: ListWatch[T] | Mapping[str, ListWatch[T]],
         fifo: DeltaFIFO[T],
         options: ReflectorOptions,
         transform: Transform[T] | None,
     ) -> None:
-        self._fifo, self._options, self._transform = fifo, options, transform
         self.parts: dict[str, Reflector[T]] = {}
-        self.since: dict[str, float] = {}
-        """When the parts of a divided cache began, which are not stale before their first list."""
-        self._has_listed = False
-        self.sources: Mapping[str, ListWatch[T]] = {}
         self.division: Division | None = None
-        self.share: Share | None = None
+        self.divided: DividedSource[T] | None = None
         self.kind: type[T] | None
-        if isinstance(source, DividedSource):
-            self.kind, self.name = source.kind, source.name
-            self.division = self.share = source.division
-        elif isinstance(source, Mapping):
+        if isinstance(source, Mapping):
             if not source or "" in source:
                 raise ValueError("a mapping of sources must not be empty, and each key must be a namespace")
             from ..store._division import ByNamespace  # noqa: PLC0415  # most caches are not divided
@@ -88,37 +70,22 @@ class Reflectors(Generic[T]):
             self.kind, self.sources, self.division = first.kind, source, ByNamespace()
             self.name = f"{self.kind.__name__ if self.kind else first.name} in namespaces {some_of(source)}"
             for namespace, each in source.items():
-                self.open(namespace, each, namespace)
-        else:
-            self.kind, self.name, self.sources = source.kind, source.name, {"": source}
-            self.parts[""] = Reflector(source, fifo, options, transform=transform)
+                own = NamespacedSink(fifo, namespace)
+                self.parts[namespace] = Reflector(each, own, options, transform=transform, namespace=namespace)
+            return
+        self.kind, self.name, self.sources = source.kind, source.name, {"": source}
+        sink: Sink[T] = fifo
+        if not isinstance(source, ApiListWatch):
+            from ._divided_source import DividedSource  # noqa: PLC0415  # most caches are not divided
 
-    def open_part(self, part: str, source: ListWatch[T]) -> Reflector[T]:
-        """Create the reflector of a part of a divided cache.
-
-        Permanent errors end the informer only before it has listed anything, as for other informers.
-        """
-        self.since[part] = trio.current_time()
-        self._has_listed = self._has_listed or any(each.statistics().lists for each in self.parts.values())
-        if self._has_listed:
-            self._options = attrs.evolve(self._options, grace_period=math.inf)
-        return self.open(part, source)
-
-    def close(self, part: str) -> None:
-        """Forget the reflector of a part of a divided cache."""
-        self._has_listed = self._has_listed or self.parts[part].statistics().lists > 0
-        del self.parts[part], self.since[part]
-
-    def open(self, part: str, source: ListWatch[T], namespace: str = "") -> Reflector[T]:
-        """Create the reflector of a part."""
-        sink = NamespacedSink(self._fifo, part)
-        reflector = Reflector(source, sink, self._options, transform=self._transform, namespace=namespace)
-        self.parts[part] = reflector
-        return reflector
+            if isinstance(source, DividedSource):
+                self.division, self.divided, sink = source.division, source, source.sink(fifo)
+                options = attrs.evolve(options, watch_list=False)  # a new part is listed beside those that are cached
+        self.parts[""] = Reflector(source, sink, options, transform=transform)
 
     def report_undecodable(self, part: str, obj: T, error: DecodeError) -> None:
         """Report an object that an index function could not decode."""
-        if (reflector := self.parts.get(part)) is not None:
+        if (reflector := self.parts.get("" if self.divided is not None else part)) is not None:
             reflector.report_undecodable(undecodable(obj, error))
 
     def statistics(self) -> dict[str, ReflectorStatistics]:
@@ -128,15 +95,15 @@ class Reflectors(Generic[T]):
     def state(self, quarantine: Quarantine) -> InformerState:
         """Return the state of a running informer, which is that of its worst reflector."""
         marks = len(quarantine), quarantine.first()
-        by_part = self.statistics()
-        reflectors = [*by_part.values()]
-        if not reflectors:  # a divided cache without parts is up to date
-            return InformerState(InformerPhase.WATCHING, None, age=0.0)
+        if self.divided is not None and not self.divided.parts:
+            return InformerState(InformerPhase.WATCHING, None, age=0.0)  # there is nothing to cache
+        reflectors = [*self.statistics().values()]
         worst = worst_of(reflectors)
         error = worst.last_error or next((each.last_error for each in reflectors if each.last_error is not None), None)
-        age = trio.current_time() - min(
-            max(each.up_to_date_at, self.since.get(part, -math.inf)) for part, each in by_part.items()
-        )
+        up_to_date_at = min(each.up_to_date_at for each in reflectors)
+        if self.divided is not None:
+            up_to_date_at = max(up_to_date_at, self.divided.since)
+        age = trio.current_time() - up_to_date_at
         return InformerState(worst.phase, error, worst.retry_at, age, *marks)
 
 

@@ -30,7 +30,7 @@ from ..store._lister import Lister
 from ..store._quarantine import Quarantine
 from ..store._resource_versions import ResourceVersions
 from ._process_loop import ProcessLoop, ResyncTimer
-from ._reflectors import DividedSource, InformerStatistics, Reflectors
+from ._reflectors import InformerStatistics, Reflectors
 from ._shown_writes import showing_writes
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -77,7 +77,7 @@ class SharedInformer(Generic[T]):
 
     def __init__(
         self,
-        list_watch: ListWatch[T] | Mapping[str, ListWatch[T]] | DividedSource[T],
+        list_watch: ListWatch[T] | Mapping[str, ListWatch[T]],
         *,
         resync_period: float = 0.0,
         indexers: Mapping[str, IndexFunc[T]] | None = None,
@@ -93,7 +93,8 @@ class SharedInformer(Generic[T]):
         self._stopped = trio.Event()
         self._reflectors = Reflectors(list_watch, self._fifo, self._options, transform)
         self._name = self._reflectors.name
-        self._versions = ResourceVersions(dict.fromkeys(self._reflectors.parts, ""))
+        divided = self._reflectors.divided
+        self._versions = ResourceVersions({} if divided else dict.fromkeys(self._reflectors.parts, ""))
         self._quarantine = Quarantine(self._name)
         self._loop = ProcessLoop(
             self._fifo,
@@ -107,11 +108,11 @@ class SharedInformer(Generic[T]):
             on_undecodable=self._reflectors.report_undecodable,
         )
         listed = self._name, self._indexer, self._synced.is_set, self._reflectors.kind, self._quarantine
-        if isinstance(list_watch, DividedSource):
+        if divided is not None:
             from ..store._division import DividedLister  # noqa: PLC0415  # most caches are not divided
 
-            list_watch.division.read_with(self._indexer.get)
-            self._lister: Lister[T] = DividedLister[T]._create(*listed, share=list_watch.division)
+            divided.division.read_with(self._indexer.get)
+            self._lister: Lister[T] = DividedLister[T]._create(*listed, share=divided.division)
         else:
             self._lister = Lister[T]._create(*listed)
         self._final_state: InformerState | None = None
@@ -200,7 +201,7 @@ class SharedInformer(Generic[T]):
         if not isinstance(resource_version, str):
             part = "" if division is None else division.part_of(resource_version)
             if part not in namespaces:
-                where = "namespace" if self._reflectors.sources else "range"
+                where = "range" if self._reflectors.divided else "namespace"
                 problem = f"is in a {where} that the cache of {self._name} does not cover"
                 raise ValueError(f"{resource_version!r} {problem}")
             namespaces = (part,)
@@ -411,8 +412,7 @@ class SharedInformer(Generic[T]):
         try:
             with self._showing_writes(self._reflectors.sources):
                 async with trio.open_nursery() as nursery:
-                    for part in self._reflectors.sources:  # those of a divided cache run in Part.run
-                        reflector = self._reflectors.parts[part]
+                    for part, reflector in self._reflectors.parts.items():
                         nursery.start_soon(reflector.run, name=f"{name}: reflector{part and f' of {part}'}")
                     self._loop.begin()
                     nursery.start_soon(self._loop.run, name=f"{name}: process loop")

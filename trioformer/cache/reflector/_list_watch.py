@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Generic, Protocol, TypeVar, final
 
@@ -47,6 +47,13 @@ def checked_query(query: Mapping[str, str] | None) -> Mapping[str, str]:
 def restrictions_of(label_selector: str | None, field_selector: str | None, query: Mapping[str, str]) -> str:
     """Return the selectors and the query as text, for messages."""
     return " and ".join(text for text in (label_selector, field_selector, *map("=".join, query.items())) if text)
+
+
+class ListAgain(Exception):  # noqa: N818  # it is a request
+    """Raised by :meth:`ListWatch.watch`, because the source selects other objects now.
+
+    The reflector then lists immediately.
+    """
 
 
 class EventSource(Protocol[T]):
@@ -166,8 +173,10 @@ class ApiListWatch(Generic[T]):
     """A field selector, or None for all objects."""
     query: Mapping[str, str] = attrs.field(default=EMPTY_MAP, converter=checked_query)
     """Further query parameters for each list and watch.  Only the server knows which objects they select."""
+    _keep: Callable[[T], bool] | None = attrs.field(default=None, repr=False, eq=False, alias="_keep", kw_only=True)
+    """A function that returns whether a list needs an object.  The others are dropped while the list arrives."""
     _api: Api[T] = attrs.field(
-        default=attrs.Factory(lambda self: without_retries(self.api, self.query), takes_self=True),
+        default=attrs.Factory(lambda self: without_retries(self.api, self.query, self._keep), takes_self=True),
         init=False,
         repr=False,
         eq=False,

@@ -45,7 +45,7 @@ from ...client._internal import PAGE_SIZE
 from ...errors import ConnectionFailedError, TrioformerError
 from ...models import KubernetesObject
 from .._bad_objects import BadObject, QuarantineReason
-from ._list_watch import EventSource, ListWatch
+from ._list_watch import EventSource, ListAgain, ListWatch
 from ._options import ReflectorOptions
 from ._sink import Sink
 from ._states import LISTS, TRANSITIONS, WATCHES, Bookmarks, ServerFacts, State
@@ -222,6 +222,8 @@ class Reflector(Generic[T]):
                 outcome = await self._version_check().run_beside(self._open_and_read, self._confirm)
             else:
                 outcome = await self._open_and_read()
+        except ListAgain:
+            outcome = Outcome.CHANGED
         finally:
             status.record_watch_closed()
             if status.events != events:

@@ -91,6 +91,7 @@ _ROWS: Final[Sequence[_Row]] = (
     _Row(WATCHES, (Outcome.OVERLOADED,), State.RESUME, _BACK_OFF, _REPORT),
     _Row(WATCHES, (Outcome.LOST,), State.RESUME, _RECONNECT, _REPORT),
     _Row(WATCHES, (Outcome.SILENT,), State.RESUME, _NOW, _QUIET),
+    _Row(WATCHES, (Outcome.CHANGED,), State.LIST, _NOW, _QUIET),
     _Row((State.RESUME,), (Outcome.CONFIRMED,), State.WATCH, _NOW, _QUIET),
     _Row(WATCHES, (Outcome.UNAVAILABLE, *_ERRORS), State.LIST, _BACK_OFF, _REPORT),
 )

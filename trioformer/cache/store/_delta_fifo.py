@@ -19,7 +19,7 @@ relist or a resync is a single item (``AtomicFIFO``).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import attrs
@@ -70,12 +70,13 @@ class Replaced(Generic[T]):
     """The objects, in the order of the list."""
     resource_version: str
     """The resourceVersion of the list."""
-    namespace: str = ""
-    """The listed part in a cache of several parts, otherwise an empty string."""
+    parts: Collection[str] = ("",)
+    """The listed parts of a cache of several parts.  An empty string stands for the only part, and for keys that do not
+    tell their part."""
     bad: Mapping[str, BadObject] = attrs.field(factory=dict)
     """The bad objects of the list, by key."""
     is_release: bool = False
-    """Whether the part is given away, so that its objects were not deleted."""
+    """Whether the parts are given away, so that their objects were not deleted."""
 
 
 @final
@@ -160,16 +161,16 @@ class DeltaFIFO(Generic[T]):
         resource_version: str,
         *,
         bad: Mapping[str, BadObject] = _NOTHING,
-        namespace: str = "",
+        parts: Collection[str] = ("",),
     ) -> None:
         """Atomically queue the complete result of a list request."""
-        self._append_batch(Replaced(objects, resource_version, namespace, bad))
+        self._append_batch(Replaced(objects, resource_version, parts, bad))
         self._pending_lists += 1
 
     def release_part(self, part: str) -> None:
         """Atomically queue the removal of a part that is given away.  A closed queue ignores it."""
         if not self._closed:
-            self._append_batch(Replaced((), "", part, is_release=True))
+            self._append_batch(Replaced((), "", (part,), is_release=True))
             self._pending_lists += 1
 
     def resync(self) -> None:
@@ -276,7 +277,7 @@ class NamespacedSink(Generic[T]):
 
     def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject] = _NOTHING) -> None:
         """Queue a complete list for this sink's namespace."""
-        self._fifo.replace(objects, resource_version, bad=bad, namespace=self._namespace)
+        self._fifo.replace(objects, resource_version, bad=bad, parts=(self._namespace,))
 
     @property
     def has_room(self) -> bool:

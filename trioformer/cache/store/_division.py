@@ -62,6 +62,9 @@ class Share(Division, Protocol):
     Controllers ask it before they reconcile an object.
     """
 
+    is_filtered: bool | None
+    """Whether the server sends only the parts that are asked for; None before the first list, or by label."""
+
     @property
     def name(self) -> str:
         """The name of the kind, for messages."""
@@ -70,6 +73,10 @@ class Share(Division, Protocol):
     @property
     def by(self) -> Literal["namespace", "uid", "label"]:
         """What decides on the part of an object."""
+        ...
+
+    def part_of_received(self, obj: KubernetesObject) -> str:
+        """Return the part of an object that the server has sent, and check the label of an owned object."""
         ...
 
     def read_with(self, cached: Callable[[str], KubernetesObject | None]) -> None:

@@ -1,0 +1,244 @@
+"""The source of a divided cache, whose parts begin and end while the cache runs.
+
+One watch follows all parts.  When a part begins, the watch is interrupted, and the new part is listed alone, exactly at
+the resourceVersion that the watch has reached.  The next watch resumes there.  If the server has no such version, all
+parts are listed.
+
+A server may send the objects of other parts, too, which are dropped here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Generic, TypeVar, final
+
+import attrs
+import trio
+
+from ...client import ObjectList, Undecodable, WatchEvent
+from ...client._internal import PAGE_SIZE, UndecodableHandler
+from ...models import KubernetesObject
+from .._bad_objects import BadObject
+from ..reflector._list_watch import ApiListWatch, EventSource, ListAgain, ListWatch
+from ..store._delta_fifo import DeltaFIFO
+
+if TYPE_CHECKING:
+    from ..store._division import Share
+
+T = TypeVar("T", bound=KubernetesObject)
+
+
+@final
+@attrs.define(eq=False)
+class DividedSource(ListWatch[T]):
+    """A source of the objects of the open parts."""
+
+    _name: str
+    plain: ApiListWatch[T]
+    """The source of the objects of all parts."""
+    division: Share
+    """The part of each object."""
+    select: Callable[[Collection[str], Callable[[T], bool] | None], ApiListWatch[T]]
+    """A function that returns the source of the objects of some parts, and what its lists keep of them."""
+    parts: set[str] = attrs.field(factory=set, init=False)
+    """The open parts."""
+    since: float = attrs.field(default=-math.inf, init=False)
+    """When the first of the open parts began; the cache is not stale before its list."""
+    listed: set[str] = attrs.field(factory=set, init=False)
+    """The parts that have been listed since they began."""
+    _listing: set[str] = attrs.field(factory=set, init=False)
+    """The parts of the last list that are still open."""
+    _requested: frozenset[str] = attrs.field(default=frozenset(), init=False)
+    """The parts of the last request."""
+    _is_partial: bool = attrs.field(default=False, init=False)
+    """Whether the last list contains only new parts."""
+    _is_interrupted: bool = attrs.field(default=False, init=False)
+    """Whether the last watch ended because a part began, so that the next one can resume."""
+    _watching: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
+    _opened: trio.Event = attrs.field(factory=trio.Event, init=False)
+
+    @property
+    def name(self) -> str:
+        """A name of the objects for messages."""
+        return self._name
+
+    @property
+    def kind(self) -> type[T]:
+        """The class of the objects."""
+        return self.plain.kind
+
+    @property
+    def supports_watch_list(self) -> bool:
+        """Always true: the server sends bookmarks."""
+        return True
+
+    def sink(self, fifo: DeltaFIFO[T]) -> PartsSink[T]:
+        """Return the sink of the reflector."""
+        return PartsSink(fifo, self)
+
+    # --- parts ---
+
+    def open(self, part: str) -> None:
+        """Begin a part."""
+        if not self.parts:
+            self.since = trio.current_time()
+        self.parts.add(part)
+        self._opened.set()
+        self._watching.cancel()
+
+    def close(self, part: str) -> None:
+        """End a part.  Its objects are not written to the sink any more."""
+        self.parts.remove(part)
+        self.listed.discard(part)
+        self._listing.discard(part)
+        if not self.parts or self.division.is_filtered is not False:
+            self._watching.cancel()  # so that the server sends less
+
+    def take_list(self, objects: Sequence[T]) -> list[tuple[frozenset[str], Sequence[T]]]:
+        """Record that the reflector has a complete list.
+
+        Returns:
+            The parts that were in the cache before, and then those that were not: their names and their objects.
+        """
+        kept = frozenset(self._listing & self.listed)
+        groups = [each for each in (kept, frozenset(self._listing - kept)) if each]
+        is_whole = len(groups) == 1 and self._listing == self._requested  # no part has ended meanwhile
+        found: list[tuple[frozenset[str], Sequence[T]]] = []
+        for parts in groups:
+            own = objects if is_whole else [each for each in objects if self.division.part_of(each) in parts]
+            found.append((parts, own))
+        if not self._is_partial:
+            self.listed.clear()
+            if found:  # it also contains the bad objects whose keys do not tell their part
+                found[0] = (found[0][0] | {""}, found[0][1])
+        self.listed |= self._listing
+        self._is_interrupted = False
+        return found
+
+    # --- the source of a reflector ---
+
+    async def list(
+        self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
+    ) -> ObjectList[T]:
+        """List the new parts after a watch that was interrupted, and otherwise all parts; wait for the first part."""
+        while not self.parts:
+            self._opened = trio.Event()
+            await self._opened.wait()
+        self._is_partial = self._is_interrupted and bool(self.listed) and resource_version not in ("", "0")
+        self._listing = self.parts - self.listed if self._is_partial else self.parts.copy()
+        self._requested = frozenset(self._listing)
+        if not self._listing:  # parts have ended, and the server sends less to the next watch
+            await self.check(resource_version=resource_version)
+            return ObjectList(items=(), resource_version=resource_version)
+        if self._is_partial:
+            page_size = PAGE_SIZE  # requests exactly this version, and not a newer one
+        source = self.select(self._requested, lambda obj: self._part_of(obj) in self._listing)
+        found = await source.list(
+            resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
+        )
+        if self.division.by != "label":
+            self.division.is_filtered = bool(found.shard_selector)
+        if self._is_partial and found.resource_version != resource_version:
+            self._is_interrupted = False
+            return await self.list(resource_version=resource_version, page_size=None, on_undecodable=on_undecodable)
+        return found
+
+    async def wait_to_retry(self, until: float) -> None:
+        """Wait before the next request, coordinated with all other retries of the same client."""
+        await self.plain.wait_to_retry(until)
+
+    async def check(self, *, resource_version: str) -> None:
+        """List at most one object, and require a state that is not older than ``resource_version``."""
+        await self.plain.check(resource_version=resource_version)
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        *,
+        resource_version: str,
+        timeout_seconds: int,
+        send_initial_events: bool,
+        on_undecodable: UndecodableHandler,
+    ) -> AsyncGenerator[EventSource[T], None]:
+        """Open a watch of the objects of all parts, which ends with `ListAgain` when a part begins."""
+        with trio.CancelScope() as self._watching:
+            if not self.parts or self.listed != self.parts:
+                self._watching.cancel()
+            await trio.lowlevel.checkpoint_if_cancelled()
+            self._requested = frozenset(self.parts)
+            async with self.select(self._requested, None).watch(
+                resource_version=resource_version,
+                timeout_seconds=timeout_seconds,
+                send_initial_events=send_initial_events,
+                on_undecodable=self._heard(on_undecodable),
+            ) as events:
+                yield _PartsEvents(self, events)
+        if self._watching.cancelled_caught:
+            self._is_interrupted = True
+            raise ListAgain
+
+    def _heard(self, on_undecodable: UndecodableHandler) -> UndecodableHandler:
+        """Return a handler that ignores the objects of other parts, if their keys tell."""
+
+        def heard(found: Undecodable) -> None:
+            if self.division.by != "namespace" or not found.key or self.division.part_of_key(found.key) in self.parts:
+                on_undecodable(found)
+
+        return heard
+
+    def _part_of(self, obj: T) -> str:
+        part = self.division.part_of_received(obj)
+        if part not in self._requested and self.division.by != "label":
+            self.division.is_filtered = False
+        return part
+
+    def own_event(self, event: WatchEvent[T]) -> WatchEvent[T] | None:
+        """Return an event if the cache needs it, and otherwise None."""
+        if event.type == "BOOKMARK":
+            return event
+        if self._part_of(event.object) in self.listed:
+            return event
+        # The object may have been in another part before its label was changed.
+        return event._replace(type="DELETED") if self.division.by == "label" else None
+
+
+@final
+@attrs.frozen(eq=False)
+class _PartsEvents(Generic[T]):
+    """The events of a watch that the cache needs."""
+
+    _source: DividedSource[T]
+    _events: EventSource[T]
+
+    async def receive_batch(self) -> list[WatchEvent[T]]:
+        """Wait for events and return those of the open parts."""
+        own = map(self._source.own_event, await self._events.receive_batch())
+        return [each for each in own if each is not None]
+
+
+@final
+class PartsSink(Generic[T]):
+    """The sink of the reflector of a divided cache."""
+
+    def __init__(self, fifo: DeltaFIFO[T], source: DividedSource[T]) -> None:
+        self._fifo, self._source = fifo, source
+        self.add, self.update, self.delete = fifo.add, fifo.update, fifo.delete
+        self.quarantine, self.delete_key = fifo.quarantine, fifo.delete_key
+        self.wait_for_room, self.hold, self.release = fifo.wait_for_room, fifo.hold, fifo.release
+
+    def bookmark(self, resource_version: str) -> None:
+        """Queue a bookmark for each part that has been listed."""
+        for part in self._source.listed:
+            self._fifo.bookmark(resource_version, namespace=part)
+
+    def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject]) -> None:
+        """Queue a complete list of the listed parts."""
+        for parts, own in self._source.take_list(objects):
+            self._fifo.replace(own, resource_version, bad=bad, parts=parts)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the queue accepts more changes without waiting."""
+        return self._fifo.has_room
