@@ -237,18 +237,18 @@ async def test_a_replica_is_ready_when_it_is_a_member(
     async with server.open_client() as client:
         factories = [SharedInformerFactory(client) for _ in range(2)]
         async with (
-            prepare_shares(client, FOUR, factories[0], 0.0) as run,
+            prepare_shares(client, FOUR, factories[0], 0.0) as one,
             prepare_shares(client, Shares("tests", 5), factories[1], 0.0) as other,
         ):
-            assert "does not take part yet" in run.not_ready_reason()
-            await nursery.start(run.run)
+            assert "does not take part yet" in one.ownership.not_ready_reason()
+            await nursery.start(one.ownership.run)
             await trio.sleep(1)
-            assert run.not_ready_reason() == ""
-            assert "owns 4 ranges" in str(run.open_shares.state)
-            await nursery.start(other.run)
+            assert one.ownership.not_ready_reason() == ""
+            assert "owns 4 ranges" in str(one.state)
+            await nursery.start(other.ownership.run)
             await trio.sleep(1)
-            assert other.open_shares.state.waits_for == run.open_shares.state.identity
-            assert other.not_ready_reason() == ""
+            assert other.state.waits_for == one.state.identity
+            assert other.ownership.not_ready_reason() == ""
             nursery.cancel_scope.cancel()
 
 

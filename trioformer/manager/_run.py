@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, final
 
 import attrs
 import trio
@@ -42,7 +42,7 @@ from ._managed import ManagedController
 
 if TYPE_CHECKING:
     from ..metrics import Metrics
-    from ..sharding._internal import SharesRun
+    from ..sharding._internal import OpenShares
 
 
 @final
@@ -67,7 +67,7 @@ class ManagerRun:
     lease: str
     """The name of the Lease, or an empty string without leader election."""
     elector: LeaderElector | None
-    shares: SharesRun | None
+    shares: OpenShares | None
     metrics: Metrics | None
     stop: trio.Event
     shutdown_grace: float = attrs.field(validator=validators.ge(0))
@@ -83,10 +83,6 @@ class ManagerRun:
     """The callbacks that unregister this run's objects from the metrics."""
     _leading: Group = attrs.field(init=False)
     _always: Group = attrs.field(init=False)
-    _shares_phase: Literal["waiting for controllers", "running"] = attrs.field(
-        default="waiting for controllers", init=False
-    )
-    _shares_ended: trio.Event = attrs.field(factory=trio.Event, init=False)
 
     def __attrs_post_init__(self) -> None:
         # Without an election there is only one group, so that the controllers start in the order of the caller.
@@ -105,9 +101,8 @@ class ManagerRun:
                     self.metrics.register_elector(self.elector, name=self.lease)
                     self._registrations.callback(self.metrics.unregister, self.elector)
                 if self.shares is not None:
-                    opened = self.shares.open_shares
-                    self.metrics.register_shares(opened, name=opened.shares.name)
-                    self._registrations.callback(self.metrics.unregister, opened)
+                    self.metrics.register_shares(self.shares, name=self.shares.shares.name)
+                    self._registrations.callback(self.metrics.unregister, self.shares)
             async with open_serving_nursery() as nursery:
                 nursery.start_soon(self._watch_stop)
                 with self._until_stopped(self._leading):
@@ -136,17 +131,14 @@ class ManagerRun:
             if self.shares is not None:
                 nursery.start_soon(self._run_shares, self.shares)
             await self._run_both_groups()
-            if self.shares is not None and self._shares_phase == "running":
-                self.shares.stop()
-                await self._shares_ended.wait()
+            if self.shares is not None:
+                await self.shares.ownership.leave()
 
-    async def _run_shares(self, shares: SharesRun) -> None:
+    async def _run_shares(self, shares: OpenShares) -> None:
         """Own ranges when the controllers have started, so that the caches of a range are known before its lists."""
         for each in (self._leading if self.elector is None else self._always).controllers:
             await each.settled.wait()
-        self._shares_phase = "running"
-        await shares.run()
-        self._shares_ended.set()
+        await shares.ownership.run()
 
     async def _run_both_groups(self) -> None:
         async with trio.open_nursery() as nursery:
@@ -300,7 +292,7 @@ class ManagerRun:
         """Return the current checks for ``/readyz``, which pass on a replica that waits for the lease."""
         checks: dict[str, HealthCheck] = {"ping": ping, "informer-sync": self._caches, "shutdown": self._shutdown}
         if self.shares is not None:
-            checks["shares"] = self.shares.not_ready_reason
+            checks["shares"] = self.shares.ownership.not_ready_reason
         checks |= {each.name: each.not_ready_reason for each in self.controllers if each.is_active}
         return checks | {name: partial(run_check, check) for name, check in self.checks.items()}
 

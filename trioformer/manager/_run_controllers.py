@@ -30,7 +30,7 @@ from ._run import ManagerRun
 if TYPE_CHECKING:
     from ..metrics import Metrics
     from ..sharding import Shares
-    from ..sharding._internal import SharesRun
+    from ..sharding._internal import OpenShares
     from ..webhooks import WebhookServer
 
 WEBHOOKS: Final = "webhooks"
@@ -172,11 +172,10 @@ async def run_controllers(
 
     async with (
         _open_elector(client, leader_election) as elector,
-        _prepare_shares(client, shares, factory, shutdown_grace) as shares_run,
+        _prepare_shares(client, shares, factory, shutdown_grace) as opened,
     ):
 
         def managed(name: str) -> ManagedController:
-            opened = None if shares_run is None else shares_run.open_shares
             context = ManagerContext(client=client, factory=factory, name=name, metrics=metrics, shares=opened)
             return ManagedController(name, initializers[name], context, is_always=name in always)
 
@@ -187,7 +186,7 @@ async def run_controllers(
             start_interval=start_interval,
             lease="" if leader_election is None else leader_election.name,
             elector=elector,
-            shares=shares_run,
+            shares=opened,
             metrics=metrics,
             stop=trio.Event() if stop is None else stop,
             shutdown_grace=shutdown_grace,
@@ -256,15 +255,15 @@ async def _start_rotation(server: WebhookServer, context: ManagerContext) -> Run
 @asynccontextmanager
 async def _prepare_shares(
     client: Client, shares: Shares | None, factory: SharedInformerFactory, grace: float
-) -> AsyncGenerator[SharesRun | None, None]:
+) -> AsyncGenerator[OpenShares | None, None]:
     """Divide the informers of the factory, if shares are given."""
     if shares is None:
         yield None
         return
     from ..sharding._internal import prepare_shares  # noqa: PLC0415  # few programs need it
 
-    async with prepare_shares(client, shares, factory, grace) as run:
-        yield run
+    async with prepare_shares(client, shares, factory, grace) as opened:
+        yield opened
 
 
 @asynccontextmanager

@@ -3,5 +3,4 @@
 from __future__ import annotations
 
 from ._shares import OpenShares as OpenShares
-from ._shares import SharesRun as SharesRun
 from ._shares import prepare_shares as prepare_shares

@@ -201,6 +201,7 @@ class Ownership:
         self._moves = 0
         self._stopping = trio.Event()
         self._has_left = False
+        self._ended: trio.Event | None = None  # of the run
         self._changed = trio.Event()  # replaced with each plan
 
     def __repr__(self) -> str:
@@ -229,6 +230,16 @@ class Ownership:
         if self._starting is not None:
             self._starting.cancel()
 
+    async def leave(self) -> None:
+        """Stop, and wait until :meth:`run` has returned, if it was called."""
+        self.stop()
+        if self._ended is not None:
+            await self._ended.wait()
+
+    def not_ready_reason(self) -> str:
+        """Return why this member does not take part yet, or an empty string.  One that waits for others is ready."""
+        return "" if self._waits_for or self._identity in self._live else "this replica does not take part yet"
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own ranges until cancelled, or until everything is given up after :meth:`stop`.
 
@@ -241,21 +252,25 @@ class Ownership:
         Cancellation: each ``hold`` is cancelled, and its Lease is renewed until ``hold`` has ended.  Then the Lease is
             released, which takes at most ``renew_deadline`` seconds.
         """
-        async with trio.open_nursery() as nursery:
-            with trio.CancelScope() as self._starting:
-                if self._stopping.is_set():
-                    self._starting.cancel()
-                await nursery.start(self._informer.run)
-            if self._starting.cancelled_caught:
-                return  # the Leases cannot be listed, and nothing is owned
-            self._starting = None
-            for lease in self._informer.lister:  # before the first plan
-                self._see(lease)
-            nursery.start_soon(self._follow)
-            nursery.start_soon(self._be_member)
-            task_status.started()
-            await self._follow_plans(nursery)
-            nursery.cancel_scope.cancel()
+        self._ended = trio.Event()
+        try:
+            async with trio.open_nursery() as nursery:
+                with trio.CancelScope() as self._starting:
+                    if self._stopping.is_set():
+                        self._starting.cancel()
+                    await nursery.start(self._informer.run)
+                if self._starting.cancelled_caught:
+                    return  # the Leases cannot be listed, and nothing is owned
+                self._starting = None
+                for lease in self._informer.lister:  # before the first plan
+                    self._see(lease)
+                nursery.start_soon(self._follow)
+                nursery.start_soon(self._be_member)
+                task_status.started()
+                await self._follow_plans(nursery)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._ended.set()
 
     # --- membership -------------------------------------------------------------------------------------------------
 

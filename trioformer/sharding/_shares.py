@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Final, Literal, TypeVar, final
 
 import attrs
-import trio
 
 from .._surroundings import host_name, new_uuid
 from .._util import open_serving_nursery, opened_by
@@ -131,8 +130,9 @@ class OpenShares:
     """How the objects are divided."""
     identity: str
     """The identity of this replica."""
+    ownership: Ownership
+    """What owns the ranges; it is run by :func:`open_shares` or by the manager."""
     _caches: ShareCaches
-    _ownership: Ownership
     _whole: set[str]
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class OpenShares:
     @property
     def state(self) -> SharesState:
         """A snapshot of the owners, the members and the caches."""
-        state, kinds = self._ownership.state, self._caches.kinds.values()
+        state, kinds = self.ownership.state, self._caches.kinds.values()
         return SharesState(
             identity=self.identity,
             own={number: held.state.value for number, held in sorted(self._caches.held.items())},
@@ -155,34 +155,11 @@ class OpenShares:
         )
 
 
-@final
-@attrs.define(eq=False)
-class SharesRun:
-    """What divides the informers of a factory, and owns ranges while it runs."""
-
-    open_shares: OpenShares
-    _ownership: Ownership
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Own ranges until cancelled or stopped."""
-        await self._ownership.run(task_status=task_status)
-
-    def not_ready_reason(self) -> str:
-        """Return why this replica does not take part yet, or an empty string."""
-        state = self.open_shares.state
-        is_ready = bool(state.waits_for) or state.identity in state.members  # a candidate that waits is ready, too
-        return "" if is_ready else "this replica does not take part yet"
-
-    def stop(self) -> None:
-        """Give up all ranges; :meth:`run` returns when their calls have ended and their Leases are released."""
-        self._ownership.stop()
-
-
 @asynccontextmanager
 async def prepare_shares(
     client: Client, shares: Shares, factory: SharedInformerFactory, grace: float
-) -> AsyncGenerator[SharesRun, None]:
-    """Divide the informers of a factory, which has none yet, and yield the ownership, which is not running yet."""
+) -> AsyncGenerator[OpenShares, None]:
+    """Divide the informers of a factory, which has none yet, and yield the shares, which own nothing yet."""
     host = _NOT_IN_NAMES.sub("-", host_name().lower())[:60].strip("-")
     identity = shares.identity or f"{host}-{new_uuid()[:8]}"
     caches = ShareCaches(grace)
@@ -199,7 +176,7 @@ async def prepare_shares(
             options=shares.options,
             hold=caches.hold,
         )
-        yield SharesRun(OpenShares(shares, identity, caches, ownership, divider.whole), ownership)
+        yield OpenShares(shares, identity, ownership, caches, divider.whole)
 
 
 @opened_by("shares", "async with open_shares(client, shares, factory) as opened:")
@@ -224,18 +201,10 @@ async def open_shares(
     Cancellation: at the end of the block, all ranges are given up: their calls to ``reconcile`` finish within ``grace``
         seconds.  If the block is cancelled, they are cancelled.
     """
-    async with prepare_shares(client, shares, factory, grace) as run:
-        ended = trio.Event()
-
-        async def own(*, task_status: trio.TaskStatus[None]) -> None:
-            await run.run(task_status=task_status)
-            ended.set()
-
-        async with open_serving_nursery() as nursery:
-            await nursery.start(own)
-            yield run.open_shares
-            run.stop()
-            await ended.wait()
+    async with prepare_shares(client, shares, factory, grace) as opened, open_serving_nursery() as nursery:
+        await nursery.start(opened.ownership.run)
+        yield opened
+        await opened.ownership.leave()
 
 
 @final
