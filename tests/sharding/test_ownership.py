@@ -41,13 +41,13 @@ async def test_a_single_member_owns_all_ranges_immediately(autojump_clock: trio.
         await trio.testing.wait_all_tasks_blocked()
         assert ranges.owners == dict.fromkeys(range(RANGES), "a")
         assert trio.current_time() == 0
-        state = member.ownership.state
-        assert state.own == set(range(RANGES))
-        assert state.owners == ranges.owners == state.preferred
-        assert set(state.members) == {"a"}
-        assert state.moves == RANGES
-        assert set(state.ranges.values()) == {RangeState.HELD}
-        assert "'a' owns [0, 1" in repr(member.ownership)
+        ownership = member.ownership
+        assert ownership.own == set(range(RANGES))
+        assert ownership.owners == ranges.owners == dict(enumerate(ownership._plan.preferred))
+        assert set(ownership.members) == {"a"}
+        assert ownership.moves == RANGES
+        assert {each.state for each in ownership._ranges} == {RangeState.HELD}
+        assert "'a' owns [0, 1" in repr(ownership)
 
 
 async def test_a_member_that_joins_gets_its_part_a_few_ranges_at_a_time(autojump_clock: trio.testing.MockClock) -> None:
@@ -72,11 +72,10 @@ async def test_a_range_keeps_its_owner_while_it_is_given_up(autojump_clock: trio
         await trio.sleep(1)
         await ranges.start("b")
         await trio.sleep(20)
-        state = first.ownership.state
-        assert list(state.ranges.values()).count(RangeState.GIVING_UP) == 2
-        assert len(state.own) == RANGES
+        assert [each.state for each in first.ownership._ranges].count(RangeState.GIVING_UP) == 2
+        assert len(first.ownership.own) == RANGES
         assert set(ranges.owners.values()) == {"a"}
-        assert len(state.members["b"]) == RANGES // 2  # what it asks for
+        assert len(first.ownership.members["b"]) == RANGES // 2  # what it asks for
         await trio.sleep(60)
         assert sorted(ranges.owners.values()).count("b") == 2
 
@@ -328,9 +327,9 @@ async def test_members_with_different_numbers_of_ranges_never_own_some_together(
         await trio.sleep(3)
         first.kill()
         await trio.sleep(100)
-        states = [each.ownership.state for each in (second, third)]
-        assert sorted(len(state.own) for state in states) in ([0, 8], [0, RANGES])
-        assert [bool(state.waits_for) for state in states].count(True) == 1
+        both = second.ownership, third.ownership
+        assert sorted(len(each.own) for each in both) in ([0, 8], [0, RANGES])
+        assert [bool(each.waits_for) for each in both].count(True) == 1
 
 
 async def test_a_member_waits_for_owners_with_another_number_of_ranges(
@@ -342,12 +341,12 @@ async def test_a_member_waits_for_owners_with_another_number_of_ranges(
         new = await ranges.start("new", ranges=32)
         await trio.sleep(100)
         assert ranges.loads() == [RANGES]
-        assert new.ownership.state.waits_for == "old"
+        assert new.ownership.waits_for == "old"
         assert caplog.text.count("in another way") == 1
         await old.leave()
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert ranges.owners == dict.fromkeys(range(32), "new")
-        assert new.ownership.state.waits_for == ""
+        assert new.ownership.waits_for == ""
 
 
 async def test_a_restarted_member_does_not_wait_for_its_former_number_of_ranges(

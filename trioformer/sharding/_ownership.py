@@ -81,32 +81,6 @@ class OwnedRange:
 
 
 @final
-@attrs.frozen(kw_only=True)
-class OwnershipState:
-    """A member's view of all members and ranges."""
-
-    members: Mapping[str, frozenset[int]]
-    """The live members, and the ranges that each asks for."""
-    owners: Mapping[int, str]
-    """The holders of the ranges, without the ranges that are free."""
-    preferred: Mapping[int, str]
-    """The member that each range should have."""
-    ranges: Mapping[int, RangeState]
-    """The state of each range on this member."""
-    moves: int
-    """How often this member has acquired a range."""
-    quiet_at: float
-    """The time, on trio's clock, from which ranges may be moved between live members."""
-    waits_for: str
-    """A live holder of other ranges, for which this member waits, or an empty string."""
-
-    @property
-    def own(self) -> frozenset[int]:
-        """The ranges that this member holds."""
-        return frozenset(number for number, state in self.ranges.items() if state in OWN)
-
-
-@final
 @attrs.define(eq=False)
 class _Range:
     """A range on this member."""
@@ -192,36 +166,35 @@ class Ownership:
             options=ReflectorOptions(grace_period=options.grace_period),
         )
         self._sightings: dict[str, _Sighting] = {}
-        self._live: Mapping[str, frozenset[int]] = {}
+        self.members: Mapping[str, frozenset[int]] = {}
+        """The live members, and the ranges that each asks for."""
         self._quiet_at = self._live_since = math.inf
         self._plan: Plan | None = None
-        self._waits_for = ""
+        self.waits_for = ""
+        """A live holder of other ranges, for which this member waits, or an empty string."""
         self._yields = False  # to an older member that divides the objects in another way
         self._starting: trio.CancelScope | None = None
-        self._moves = 0
+        self.moves = 0
+        """How often this member has acquired a range."""
         self._stopping = trio.Event()
         self._has_left = False
         self._ended: trio.Event | None = None  # of the run
         self._changed = trio.Event()  # replaced with each plan
 
     def __repr__(self) -> str:
-        own = sorted(self.state.own)
+        own = sorted(self.own)
         return f"<{type(self).__name__} of {self._name!r}: {self._identity!r} owns {own} of {len(self._ranges)} ranges>"
 
     @property
-    def state(self) -> OwnershipState:
-        """A snapshot of the members, the owners and the own ranges."""
-        views = [self._view_of(each) for each in self._ranges]
-        now = trio.current_time()
-        return OwnershipState(
-            members=self._live,
-            owners={number: each.holder for number, each in enumerate(views) if each.holder and now < each.free_at},
-            preferred=dict(enumerate(self._plan.preferred if self._plan is not None else ())),
-            ranges={number: each.state for number, each in enumerate(self._ranges)},
-            moves=self._moves,
-            quiet_at=self._quiet_at,
-            waits_for=self._waits_for,
-        )
+    def own(self) -> frozenset[int]:
+        """The ranges that this member holds."""
+        return frozenset(number for number, each in enumerate(self._ranges) if each.state in OWN)
+
+    @property
+    def owners(self) -> Mapping[int, str]:
+        """The holders of the ranges, without the ranges that are free."""
+        views, now = map(self._view_of, self._ranges), trio.current_time()
+        return {number: each.holder for number, each in enumerate(views) if each.holder and now < each.free_at}
 
     def stop(self) -> None:
         """Leave: end the membership, then give up all ranges.  :meth:`run` returns when they are released."""
@@ -238,7 +211,7 @@ class Ownership:
 
     def not_ready_reason(self) -> str:
         """Return why this member does not take part yet, or an empty string.  One that waits for others is ready."""
-        return "" if self._waits_for or self._identity in self._live else "this replica does not take part yet"
+        return "" if self.waits_for or self._identity in self.members else "this replica does not take part yet"
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own ranges until cancelled, or until everything is given up after :meth:`stop`.
@@ -353,9 +326,9 @@ class Ownership:
         """Make a plan, and start to follow it.  Return the time of the next plan."""
         now = trio.current_time()
         live = self._live_members(now)
-        if live.keys() != self._live.keys():
+        if live.keys() != self.members.keys():
             self._quiet_at = now + QUIET_PERIOD
-        self._live = live
+        self.members = live
         plan = self._plan = make_plan(
             View(
                 identity=self._identity,
@@ -391,9 +364,9 @@ class Ownership:
                 waits_for = waits_for or each.holder
             elif not each.is_range and each.ranges == self._division and each.holder != self._identity:
                 live[each.holder] = each.asks
-        if waits_for and not self._waits_for:
+        if waits_for and not self.waits_for:
             logger.warning("shares %s: waiting for %r, which divides the objects in another way", self._name, waits_for)
-        self._waits_for = waits_for
+        self.waits_for = waits_for
         is_seen = self._member_lease in self._sightings
         if self._member.is_leader and is_seen and not self._stopping.is_set() and not waits_for:
             live[self._identity] = frozenset(self._plan.ask if self._plan is not None else ())
@@ -420,7 +393,7 @@ class Ownership:
 
         async def hold(leadership: Leadership) -> None:
             each.state, each.giving_up = RangeState.HELD, trio.Event()
-            self._moves += 1
+            self.moves += 1
             self._changed.set()
             await self._hold(OwnedRange(number, leadership, each.giving_up))
 

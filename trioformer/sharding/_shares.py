@@ -141,14 +141,14 @@ class OpenShares:
     @property
     def state(self) -> SharesState:
         """A snapshot of the owners, the members and the caches."""
-        state, kinds = self.ownership.state, self._caches.kinds.values()
+        ownership, kinds = self.ownership, self._caches.kinds.values()
         return SharesState(
             identity=self.identity,
             own={number: held.state.value for number, held in sorted(self._caches.held.items())},
-            owners=state.owners,
-            members=tuple(sorted(state.members)),
-            moves=state.moves,
-            waits_for=state.waits_for,
+            owners=ownership.owners,
+            members=tuple(sorted(ownership.members)),
+            moves=ownership.moves,
+            waits_for=ownership.waits_for,
             filtered_by_server={str(each.resource): each.is_filtered for each in kinds},
             whole=tuple(sorted(self._whole)),
             mislabelled=sum(each.mislabelled for each in kinds),
