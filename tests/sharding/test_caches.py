@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
+from functools import partial
 
 import attrs
 import pytest
 import trio
 import trio.testing
 
+from trioformer.cache import ApiListWatch
+from trioformer.client import Client
 from trioformer.leaderelection import Leadership
 from trioformer.leaderelection._leadership import Clocks, Loss, Term
-from trioformer.sharding._caches import CacheState, ShareCaches
+from trioformer.models.core_v1 import Pod
+from trioformer.sharding._caches import ShareCaches
+from trioformer.sharding._held import CacheState
+from trioformer.sharding._kinds import KindShare
 from trioformer.sharding._ownership import OwnedRange
+from trioformer.sharding._ranges import range_of
 
 GRACE = 5.0
+RANGES = 16
+NAMESPACES = {range_of(f"team-{number}-prod", RANGES): f"team-{number}-prod" for number in range(200)}
+"""A namespace in each range."""
 
 
 @attrs.define(eq=False)
@@ -23,6 +33,7 @@ class Holding:
     """A range that is held during a block, and calls that take some time."""
 
     nursery: trio.Nursery
+    client: Client
     term: Term = attrs.field(factory=lambda: new_term())
     caches: ShareCaches = attrs.field(factory=lambda: ShareCaches(GRACE))
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
@@ -30,9 +41,14 @@ class Holding:
     ended: list[str] = attrs.field(factory=list)
     """What has ended, and when."""
     owned: OwnedRange = attrs.field(init=False)
+    kind: KindShare[Pod] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.owned = OwnedRange(3, Leadership._create(self.term), trio.Event())
+        self.kind = KindShare(ApiListWatch(self.client.api(Pod)), "namespace", RANGES, self.caches.held)
+
+    def open_call(self, number: int, name: str) -> AbstractContextManager[trio.CancelScope | None]:
+        return self.kind.open_call(f"{NAMESPACES[number]}/web", partial(self.again.append, name))
 
     async def hold(self) -> None:
         with self.scope:
@@ -40,7 +56,7 @@ class Holding:
         self.ended.append(f"{trio.current_time():g} hold")
 
     async def call(self, name: str, seconds: float, clean_up: float = 0.0) -> None:
-        with self.caches.open_call(3, lambda: self.again.append(name)) as scope:
+        with self.open_call(3, name) as scope:
             if scope is None:
                 self.ended.append(f"{trio.current_time():g} {name} refused")
                 return
@@ -65,9 +81,9 @@ def new_term() -> Term:
 
 
 @asynccontextmanager
-async def holding() -> AsyncGenerator[Holding, None]:
+async def holding(client: Client) -> AsyncGenerator[Holding, None]:
     async with trio.open_nursery() as nursery:
-        held = Holding(nursery)
+        held = Holding(nursery, client)
         nursery.start_soon(held.hold)
         await trio.testing.wait_all_tasks_blocked()
         assert held.caches.held[3].state is CacheState.READY
@@ -75,26 +91,27 @@ async def holding() -> AsyncGenerator[Holding, None]:
 
 
 async def test_giving_up_waits_for_running_calls_and_begins_no_others(
+    client: Client,
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    async with holding() as held:
+    async with holding(client) as held:
         held.nursery.start_soon(held.call, "a", 3.0)
         held.nursery.start_soon(held.call, "b", 4.0)
         await trio.sleep(1)
         held.owned.giving_up.set()
         await trio.testing.wait_all_tasks_blocked()
-        assert held.caches.is_held(3)  # the calls may read their objects
+        assert held.caches.held[3].leadership.is_held  # the calls may read their objects
         await held.call("late", 1.0)
     assert held.ended == ["1 late refused", "3 a", "4 b", "4 hold"]
     assert held.again == []
     assert held.caches.held == {}
-    assert not held.caches.is_held(3)
 
 
 async def test_giving_up_cancels_calls_after_the_grace_and_waits_until_they_have_ended(
+    client: Client,
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    async with holding() as held:
+    async with holding(client) as held:
         held.nursery.start_soon(held.call, "a", 100.0, 2.0)
         await trio.sleep(1)
         held.owned.giving_up.set()
@@ -103,24 +120,26 @@ async def test_giving_up_cancels_calls_after_the_grace_and_waits_until_they_have
 
 @pytest.mark.parametrize("is_given_up", [False, True])
 async def test_a_loss_cancels_calls_at_once_and_waits_until_they_have_ended(
-    autojump_clock: trio.testing.MockClock, is_given_up: bool
+    client: Client, autojump_clock: trio.testing.MockClock, is_given_up: bool
 ) -> None:
-    async with holding() as held:
+    async with holding(client) as held:
         held.nursery.start_soon(held.call, "a", 100.0, 2.0)
         await trio.sleep(1)
         if is_given_up:
             held.owned.giving_up.set()
             await trio.sleep(1)
         held.lose()
-        assert not held.caches.is_held(3)
+        assert not held.caches.held[3].leadership.is_held
         await trio.testing.wait_all_tasks_blocked()
         await held.call("late", 1.0)
     lost = 1 + is_given_up
     assert held.ended == [f"{lost} late refused", f"{lost + 2} a cancelled", f"{lost + 2} hold"]
 
 
-async def test_no_call_begins_after_the_lease_has_expired(autojump_clock: trio.testing.MockClock) -> None:
-    async with holding() as held:
+async def test_no_call_begins_after_the_lease_has_expired(
+    client: Client, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with holding(client) as held:
         await trio.sleep(14.9)
         await held.call("a", 0.0)
         await trio.sleep(0.1)
@@ -129,8 +148,10 @@ async def test_no_call_begins_after_the_lease_has_expired(autojump_clock: trio.t
         held.scope.cancel()
 
 
-async def test_a_call_that_comes_too_early_is_requested_again(autojump_clock: trio.testing.MockClock) -> None:
-    async with holding() as held:
+async def test_a_call_that_comes_too_early_is_requested_again(
+    client: Client, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with holding(client) as held:
         range_ = held.caches.held[3]
         range_.become(CacheState.LISTING)
         await held.call("a", 1.0)
@@ -144,10 +165,9 @@ async def test_a_call_that_comes_too_early_is_requested_again(autojump_clock: tr
     assert held.again == ["a"]
 
 
-async def test_calls_in_ranges_of_others_are_refused(autojump_clock: trio.testing.MockClock) -> None:
-    async with holding() as held:
-        for number in (-1, 4):
-            with held.caches.open_call(number, lambda: held.again.append("a")) as scope:
-                assert scope is None
+async def test_calls_in_ranges_of_others_are_refused(client: Client, autojump_clock: trio.testing.MockClock) -> None:
+    async with holding(client) as held:
+        with held.open_call(4, "a") as scope:
+            assert scope is None
         assert held.again == []
         held.scope.cancel()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import attrs
 import httpx
@@ -20,7 +22,6 @@ from trioformer.errors import NotOwnedError
 from trioformer.models import ObjectMeta, OwnerReference
 from trioformer.models.core_v1 import ConfigMap
 from trioformer.sharding import Shares, open_shares
-from trioformer.sharding._caches import ShareCaches
 from trioformer.sharding._kinds import MAX_DELETED, By, KindShare, label_value, number_in
 from trioformer.sharding._ranges import range_of
 from trioformer.testing import APIServer
@@ -32,18 +33,13 @@ UIDS = {
 }
 
 
-class AllHeld:
-    """A holder of all ranges."""
-
-    open_call = ShareCaches.open_call
-
-    def is_held(self, number: int) -> bool:
-        return True
-
-
 def share_of(client: Client, by: By, **more: object) -> KindShare[ConfigMap]:
-    share = KindShare(ApiListWatch(client.api(ConfigMap)), by, RANGES, AllHeld(), "range", **more)
-    share.listed.update(range(RANGES))
+    """A kind of which all ranges are held and listed."""
+    held: dict[int, Any] = {}
+    share = KindShare(ApiListWatch(client.api(ConfigMap)), by, RANGES, held, "range", **more)
+    parts = {share: SimpleNamespace(is_listed=True)}
+    each = SimpleNamespace(leadership=SimpleNamespace(is_held=True), parts=parts)
+    held.update(dict.fromkeys(range(RANGES), each))
     return share
 
 
@@ -87,9 +83,6 @@ async def test_the_key_of_a_deleted_object_belongs_to_its_owner_while_it_holds_t
     share.record_deletion(config_map("b", uid=UIDS[4]))
     share.check_key("default/a")
     share.forget(3)
-    with pytest.raises(NotOwnedError, match="first list is not complete"):
-        share._check(3, "an object")
-    share.listed.add(3)  # this process holds it again
     with pytest.raises(NotOwnedError, match="another replica caches it"):
         share.check_key("default/a")
     share.check_key("default/b")
@@ -153,14 +146,12 @@ async def test_a_source_drops_the_objects_that_a_server_should_not_have_sent(is_
             "shardRange(object.metadata.uid, '0x3000000000000000', '0x5000000000000000') || "
             "shardRange(object.metadata.uid, '0x8000000000000000', '0x9000000000000000')"
         )
-        assert share.written(3).query == {}
 
 
 async def test_a_source_by_label_asks_for_its_label(client: Client) -> None:
     plain = ApiListWatch(client.api(ConfigMap), label_selector="app=web")
-    share = KindShare(plain, "label", RANGES, AllHeld(), "range")
+    share = KindShare(plain, "label", RANGES, {}, "range")
     assert str(share.select(["3", "10"]).label_selector) == "app=web,range in (3-of-16,10-of-16)"
-    assert str(share.written(3).label_selector) == "app=web,range in (3-of-16)"
 
 
 @pytest.mark.parametrize("by", ["namespace", "uid", "label"])

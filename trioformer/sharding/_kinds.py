@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar, final
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, Generic, Literal, TypeVar, final
 
 import attrs
 import trio
@@ -17,6 +17,7 @@ from ..client._internal import WrittenObject
 from ..errors import NotOwnedError
 from ..models import KubernetesObject, ResourceInfo, key_of
 from ..models._internal import decode
+from ._held import HeldRange
 from ._ranges import range_of, shard_selector
 
 T = TypeVar("T", bound=KubernetesObject)
@@ -29,20 +30,6 @@ MAX_DELETED: Final = 10_000
 logger: Final = logging.getLogger("trioformer.sharding")
 
 
-class Holder(Protocol):
-    """The ranges that this process holds."""
-
-    def is_held(self, number: int) -> bool:
-        """Return whether this process certainly holds a range."""
-        ...
-
-    def open_call(
-        self, number: int | None, again: Callable[[], object]
-    ) -> AbstractContextManager[trio.CancelScope | None]:
-        """Open a scope for a call in a range, or in none; see `Share.open_call`."""
-        ...
-
-
 @final
 @attrs.define(eq=False)
 class KindShare(Generic[T]):
@@ -53,7 +40,8 @@ class KindShare(Generic[T]):
     by: By
     count: int
     """The number of ranges."""
-    holder: Holder
+    held: Mapping[int, HeldRange]
+    """The ranges that this process holds."""
     label: str = ""
     """The label that names the range of an object, with ``by="label"``."""
     primaries: Mapping[str, By] = attrs.field(factory=dict)
@@ -62,8 +50,6 @@ class KindShare(Generic[T]):
     """Whether the server confirmed that it sends only the range; None before the first list."""
     mislabelled: int = attrs.field(default=0, init=False)
     """The number of objects whose label names another range than that of their owner."""
-    listed: set[int] = attrs.field(factory=set, init=False)
-    """The ranges whose first list is in the cache."""
     _deleted: dict[str, int] = attrs.field(factory=dict, init=False)
     """The ranges of deleted objects, by key, with ``by="uid"``."""
     _cached: Callable[[str], KubernetesObject | None] = attrs.field(default=lambda _: None, init=False)
@@ -120,9 +106,9 @@ class KindShare(Generic[T]):
         elif self.by == "uid" and written.write.uid:
             number = range_of(written.write.uid, self.count)
         else:
-            number = self._number_of_key(written.key)
+            number = number_in(_labels_in(written.body).get(self.label), self.count) if self.label else None
             if number is None:
-                number = number_in(_labels_in(written.body).get(self.label), self.count)
+                number = self._number_of_key(written.key)
         return _part(number) or None
 
     def record_deletion(self, obj: KubernetesObject) -> None:
@@ -136,8 +122,7 @@ class KindShare(Generic[T]):
                 del self._deleted[next(iter(self._deleted))]
 
     def forget(self, number: int) -> None:
-        """Forget a range that is given away."""
-        self.listed.discard(number)
+        """Forget the deleted objects of a range that is given away."""
         for key in [key for key, each in self._deleted.items() if each == number]:
             del self._deleted[key]
 
@@ -158,14 +143,17 @@ class KindShare(Generic[T]):
             self._check(range_of(namespace, self.count), f"namespace {namespace!r}")
 
     def _check(self, number: int, what: str) -> None:
-        if not self.holder.is_held(number):
+        held = self.held.get(number)
+        if held is None or not held.leadership.is_held:  # the last calls read it while it is given up
             raise NotOwnedError(f"{what} is in range {number}, which this replica does not own")
-        if number not in self.listed:
+        if self not in held.parts or not held.parts[self].is_listed:
             raise NotOwnedError(f"{what} is in range {number}, whose first list is not complete")
 
     def open_call(self, key: str, again: Callable[[], object]) -> AbstractContextManager[trio.CancelScope | None]:
         """Open a scope for a call that reconciles an object."""
-        return self.holder.open_call(self._number_of_key(key), again)
+        number = self._number_of_key(key)
+        held = None if number is None else self.held.get(number)
+        return nullcontext() if held is None else held.call(again)
 
     # --- the source of ranges ---
 
@@ -179,11 +167,6 @@ class KindShare(Generic[T]):
         else:
             query["shardSelector"] = shard_selector(f"metadata.{self.by}", numbers, self.count)
         return ApiListWatch(plain.api, labels, plain.field_selector, query, _keep=keep)
-
-    def written(self, number: int) -> ApiListWatch[T]:
-        """Return the source of the objects of a range, to tell which writes the cache will show."""
-        plain, labels = self.plain, self.select([str(number)]).label_selector
-        return ApiListWatch(plain.api, labels, plain.field_selector)
 
     def part_of_received(self, obj: KubernetesObject) -> str:
         """Return the range of an object as text, and check the label of an owned object."""

@@ -141,7 +141,7 @@ class OpenShares:
     @property
     def state(self) -> SharesState:
         """A snapshot of the owners, the members and the caches."""
-        ownership, kinds = self.ownership, self._caches.kinds.values()
+        ownership, kinds = self.ownership, self._caches.kinds
         return SharesState(
             identity=self.identity,
             own={number: held.state.value for number, held in sorted(self._caches.held.items())},
@@ -239,7 +239,9 @@ class _Divider:
                 f"{resource} are cluster-scoped and cannot be divided by namespace; add it to whole=, or use "
                 'by="uid" if a controller reconciles it'
             )
-        share = KindShare(plain, "label" if by else shares.by, shares.ranges, self._caches, by or "", self._divided)
+        share = KindShare(
+            plain, "label" if by else shares.by, shares.ranges, self._caches.held, by or "", self._divided
+        )
         if not by:
             self._divided[resource.kind] = shares.by
         return DividedSource(f"{plain.name} in {shares.name}", plain, share, share.select)

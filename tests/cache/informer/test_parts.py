@@ -27,7 +27,6 @@ from trioformer.cache.informer._parts import Part, share_of
 from trioformer.client import Client, ObjectList
 from trioformer.errors import ConnectionFailedError, ExpiredError
 from trioformer.models.core_v1 import Pod
-from trioformer.sharding._caches import ShareCaches
 from trioformer.sharding._kinds import KindShare
 
 RANGES = 3
@@ -58,7 +57,7 @@ class Cache:
 
     def __attrs_post_init__(self) -> None:
         plain = ApiListWatch(self.client.api(Pod))
-        self.share = KindShare(plain, self.by, RANGES, ShareCaches(0.0), "range")
+        self.share = KindShare(plain, self.by, RANGES, {}, "range")
         self.informer = SharedInformer(DividedSource("pods", plain, self.share, self.select))
 
     def select(self, parts: Collection[str], keep: Callable[[Pod], bool] | None) -> ScriptedListWatch:
@@ -70,7 +69,7 @@ class Cache:
         return self.share.part_of(pod("a", namespace=namespace))
 
     def open(self, namespace: str) -> Part:
-        return Part(self.informer, self.part(namespace), self.share.written(int(self.part(namespace))))
+        return Part(self.informer, self.part(namespace))
 
     def script(self, lists: list[ObjectList[Pod] | Exception], watches: list[list[Step] | Exception]) -> None:
         self.source.lists, self.source.watches = lists, watches
@@ -324,7 +323,7 @@ async def test_an_object_that_is_created_again_in_another_part(
     cache.script([listing(old)], [[None], [[*deleted(pod("a", 2, uid="one")), *added(new)], None]])
     with cache.informer.subscribe() as notifications:
         for part in parts:
-            await Part(cache.informer, part, cache.share.written(int(part))).wait_until_listed()
+            await Part(cache.informer, part).wait_until_listed()
         seen = [words(await anext(notifications)) for _ in range(3)]
         await trio.sleep(5)
     assert seen == ["+a@1*", "-a@2", "+a@3"]
@@ -343,7 +342,7 @@ async def test_an_object_whose_label_names_another_part_is_removed(
 
     cache.script([listing(labelled(1, 0))], [[1.0, modified(labelled(2, 1)), 1.0, modified(labelled(3, 2)), None]])
     with cache.informer.subscribe() as notifications:
-        parts = [Part(cache.informer, part, cache.share.written(int(part))) for part in "01"]
+        parts = [Part(cache.informer, part) for part in "01"]
         await parts[0].wait_until_listed()
         seen = [words(await anext(notifications)) for _ in range(3)]
     assert [each[0] for each in seen] == ["+", "a", "-"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, final
 
-from ..reflector._list_watch import ApiListWatch
 from ._shared_informer import SharedInformer
 
 if TYPE_CHECKING:
@@ -25,17 +24,16 @@ class Part:
     Args:
         informer: The informer, which may be started later.
         name: The name of the part.
-        written: A source of the objects of the part, which tells which writes the part will show.  It is not listed.
     """
 
-    def __init__(self, informer: SharedInformer[Any], name: str, written: ApiListWatch[Any]) -> None:
+    def __init__(self, informer: SharedInformer[Any], name: str) -> None:
         divided = informer._reflectors.divided
         assert divided is not None  # parts are those of divided caches
         self._informer, self._name, self._source = informer, name, divided
         divided.open(name)
         informer._versions.open(name)
         self._showing_writes = ExitStack()
-        self._showing_writes.enter_context(informer._showing_writes({name: written}))
+        self._showing_writes.enter_context(informer._showing_writes({name: divided.plain}))
 
     def close(self) -> None:
         """Queue the removal of the objects of the part from the cache, with `Released`."""
@@ -43,6 +41,11 @@ class Part:
         self._informer._versions.remove(self._name)
         self._informer._fifo.release_part(self._name)
         self._showing_writes.close()
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the cache contains the first list of the part."""
+        return not self._informer._versions.is_unlisted(self._name)
 
     async def wait_until_listed(self) -> None:
         """Wait until the cache contains the first list of the part, or the informer has stopped."""
