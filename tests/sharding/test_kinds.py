@@ -110,6 +110,8 @@ async def test_children_with_the_label_of_another_range_are_counted_and_logged(
     assert (share.mislabelled, caplog.messages) == (0, [])
     for name in "ab":
         assert share.part_of_received(config_map(name, labels=label, owner=UIDS[4])) == "3"
+    del share.held[3]  # type: ignore[attr-defined]
+    assert share.part_of_received(config_map(labels=label, owner=UIDS[4])) == "3"  # its owner counts it
     assert share.mislabelled == 2
     assert caplog.messages == ["ConfigMap default/a has the label range=3-of-16, but its owner is in range 4"]
 

@@ -169,9 +169,9 @@ class KindShare(Generic[T]):
         return ApiListWatch(plain.api, labels, plain.field_selector, query, _keep=keep)
 
     def part_of_received(self, obj: KubernetesObject) -> str:
-        """Return the range of an object as text, and check the label of an owned object."""
+        """Return the range of an object as text, and check the label of an owned object in an own range."""
         number = self.number_of(obj)
-        if self.by == "label" and number is not None:
+        if self.by == "label" and number is not None and number in self.held:
             self._check_label(number, obj)
         return _part(number)
 
