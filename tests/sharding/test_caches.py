@@ -19,7 +19,6 @@ from trioformer.models.core_v1 import Pod
 from trioformer.sharding._caches import ShareCaches
 from trioformer.sharding._held import CacheState
 from trioformer.sharding._kinds import KindShare
-from trioformer.sharding._ownership import OwnedRange
 from trioformer.sharding._ranges import range_of
 
 GRACE = 5.0
@@ -40,11 +39,10 @@ class Holding:
     again: list[str] = attrs.field(factory=list)
     ended: list[str] = attrs.field(factory=list)
     """What has ended, and when."""
-    owned: OwnedRange = attrs.field(init=False)
+    giving_up: trio.Event = attrs.field(factory=trio.Event)
     kind: KindShare[Pod] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.owned = OwnedRange(3, Leadership._create(self.term), trio.Event())
         self.kind = KindShare(ApiListWatch(self.client.api(Pod)), "namespace", RANGES, self.caches.held)
 
     def open_call(self, number: int, name: str) -> AbstractContextManager[trio.CancelScope | None]:
@@ -52,7 +50,7 @@ class Holding:
 
     async def hold(self) -> None:
         with self.scope:
-            await self.caches.hold(self.owned)
+            await self.caches.hold(3, Leadership._create(self.term), self.giving_up)
         self.ended.append(f"{trio.current_time():g} hold")
 
     async def call(self, name: str, seconds: float, clean_up: float = 0.0) -> None:
@@ -98,7 +96,7 @@ async def test_giving_up_waits_for_running_calls_and_begins_no_others(
         held.nursery.start_soon(held.call, "a", 3.0)
         held.nursery.start_soon(held.call, "b", 4.0)
         await trio.sleep(1)
-        held.owned.giving_up.set()
+        held.giving_up.set()
         await trio.testing.wait_all_tasks_blocked()
         assert held.caches.held[3].leadership.is_held  # the calls may read their objects
         await held.call("late", 1.0)
@@ -114,7 +112,7 @@ async def test_giving_up_cancels_calls_after_the_grace_and_waits_until_they_have
     async with holding(client) as held:
         held.nursery.start_soon(held.call, "a", 100.0, 2.0)
         await trio.sleep(1)
-        held.owned.giving_up.set()
+        held.giving_up.set()
     assert held.ended == ["8 a cancelled", "8 hold"]
 
 
@@ -126,7 +124,7 @@ async def test_a_loss_cancels_calls_at_once_and_waits_until_they_have_ended(
         held.nursery.start_soon(held.call, "a", 100.0, 2.0)
         await trio.sleep(1)
         if is_given_up:
-            held.owned.giving_up.set()
+            held.giving_up.set()
             await trio.sleep(1)
         held.lose()
         assert not held.caches.held[3].leadership.is_held

@@ -17,8 +17,9 @@ from tests.support.lease_candidates import Fault
 from tests.support.range_owners import BOUND, NAMESPACE, RANGES, RangeOwners, range_owners
 from trioformer._util import first_leaf
 from trioformer.errors import ForbiddenError, NotFoundError
+from trioformer.leaderelection import Leadership
 from trioformer.models.coordination_v1 import Lease
-from trioformer.sharding._ownership import OwnedRange, RangeState
+from trioformer.sharding._ownership import RangeState
 
 IS_LONG = hypothesis.settings.get_current_profile_name() == "long"
 SETTLED = 30.0
@@ -367,7 +368,7 @@ async def test_a_restarted_member_does_not_wait_for_its_former_number_of_ranges(
 async def test_an_exception_in_hold_ends_the_run_and_releases_the_leases(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    async def fail(owned: OwnedRange) -> None:
+    async def fail(number: int, leadership: Leadership, giving_up: trio.Event) -> None:
         await trio.sleep(1)
         raise ZeroDivisionError
 

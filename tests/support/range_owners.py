@@ -14,8 +14,8 @@ import trio
 
 from tests.support.lease_candidates import Fault, FaultInjector
 from trioformer.client import open_client
-from trioformer.leaderelection import LeaderElectionOptions
-from trioformer.sharding._ownership import OwnedRange, Ownership
+from trioformer.leaderelection import LeaderElectionOptions, Leadership
+from trioformer.sharding._ownership import Ownership
 from trioformer.testing import APIServer
 
 NAME = "web"
@@ -100,16 +100,16 @@ class RangeOwners:
                 del self.members[identity]
                 member.ended.set()
 
-    async def hold(self, owned: OwnedRange) -> None:
-        number, identity = owned.number, owned.leadership.identity
+    async def hold(self, number: int, leadership: Leadership, giving_up: trio.Event) -> None:
+        identity = leadership.identity
         assert number not in self.owners, f"{identity} owns range {number}, which {self.owners[number]} still owns"
-        assert owned.leadership.is_held
+        assert leadership.is_held
         now = trio.current_time()
         self.owners[number] = identity
         self.moves.append((now, number, identity))
         self.gaps.append(now - self._free_since.pop(number, now))
         try:
-            await owned.giving_up.wait()
+            await giving_up.wait()
             await trio.sleep(self.drain())
         finally:
             del self.owners[number]

@@ -9,9 +9,9 @@ import trio
 
 from ..cache import InformerPhase, SharedInformer
 from ..cache._internal import Part
+from ..leaderelection import Leadership
 from ._held import CacheState, HeldRange
 from ._kinds import KindShare
-from ._ownership import OwnedRange
 
 _ENDED: Final = (InformerPhase.STOPPED, InformerPhase.FAILED)
 
@@ -40,36 +40,32 @@ class ShareCaches:
                 # before the cache runs, so that it syncs with this part
                 held.parts[kind] = Part(informer, str(held.number))
 
-    async def hold(self, owned: OwnedRange) -> None:
+    async def hold(self, number: int, leadership: Leadership, giving_up: trio.Event) -> None:
         """Keep the caches of a range until it is given up or lost.
 
         The calls in the range have ended when this function returns, and the caches will remove its objects next.
 
         Cancellation: the calls are cancelled, and the function waits until they have ended.
         """
-        held = self.held[owned.number] = HeldRange(owned.number, owned.leadership)
+        held = self.held[number] = HeldRange(number, leadership)
         for kind, informer in self.kinds.items():
-            held.parts[kind] = Part(informer, str(held.number))
+            held.parts[kind] = Part(informer, str(number))
         try:
             async with trio.open_nursery() as nursery:
-                try:
-                    nursery.start_soon(self._fill, held)
-                    await owned.giving_up.wait()
-                    held.become(CacheState.RELEASING)
-                    with trio.move_on_after(self.grace):
-                        await held.wait_until_idle()
-                finally:
-                    held.become(CacheState.RELEASING)
-                    held.cancel_calls()
-                    with trio.CancelScope(shield=True):
-                        await held.wait_until_idle()
+                nursery.start_soon(self._fill, held)
+                await giving_up.wait()
+                held.become(CacheState.RELEASING)
+                with trio.move_on_after(self.grace):
+                    await held.wait_until_idle()
                 nursery.cancel_scope.cancel()
         finally:
-            del self.held[owned.number]
+            held.become(CacheState.RELEASING)
+            await held.end_calls()
+            del self.held[number]
             for part in held.parts.values():
                 part.close()
             for kind in self.kinds:
-                kind.forget(owned.number)
+                kind.forget(number)
 
     async def _fill(self, held: HeldRange) -> None:
         """Wait until the caches contain a range, but not for those that are added later."""

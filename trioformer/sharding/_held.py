@@ -78,10 +78,12 @@ class HeldRange:
             for again in waiting:
                 again()
 
-    def cancel_calls(self) -> None:
-        """Cancel the calls that are running."""
+    async def end_calls(self) -> None:
+        """Cancel the calls that are running, and wait until they have ended, even after cancellation."""
         for scope in self._calls:
             scope.cancel()
+        with trio.CancelScope(shield=True):
+            await self.wait_until_idle()
 
     async def wait_until_idle(self) -> None:
         """Wait until no call is running."""

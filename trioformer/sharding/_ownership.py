@@ -25,7 +25,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import attrs
 import trio
@@ -67,17 +67,8 @@ class RangeState(enum.Enum):
 OWN: Final = (RangeState.HELD, RangeState.GIVING_UP)
 
 
-@final
-@attrs.frozen
-class OwnedRange:
-    """A range that this member owns."""
-
-    number: int
-    """The number of the range."""
-    leadership: Leadership
-    """The leadership, which ends when the Lease is lost or released."""
-    giving_up: trio.Event
-    """Set when the member gives the range up."""
+Hold: TypeAlias = Callable[[int, Leadership, trio.Event], Awaitable[None]]
+"""The leader code of a range: its number, its leadership, and an event that is set when the range is given up."""
 
 
 @final
@@ -128,8 +119,8 @@ class Ownership:
         division: A label value that describes how objects are divided.  Members with different values do not own
             ranges at the same time.
         options: The durations, which must be the same for all members.  ``on_new_leader`` is not used.
-        hold: The leader code of one range.  It must run until it is cancelled, or until ``giving_up`` is set. Then it
-            must end everything that it does for the range, and return.
+        hold: The leader code of one range.  It must run until it is cancelled, or until its event is set. Then it must
+            end everything that it does for the range, and return.
     """
 
     def __init__(
@@ -142,7 +133,7 @@ class Ownership:
         ranges: int,
         division: str,
         options: LeaderElectionOptions,
-        hold: Callable[[OwnedRange], Awaitable[None]],
+        hold: Hold,
     ) -> None:
         self._name, self._identity, self._division, self._hold = name, identity, division, hold
         self._options = options = attrs.evolve(options, on_new_leader=None)
@@ -395,7 +386,7 @@ class Ownership:
             each.state, each.giving_up = RangeState.HELD, trio.Event()
             self.moves += 1
             self._changed.set()
-            await self._hold(OwnedRange(number, leadership, each.giving_up))
+            await self._hold(number, leadership, each.giving_up)
 
         try:
             delay = await try_run(each.elector, hold)
