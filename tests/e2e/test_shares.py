@@ -18,8 +18,8 @@ from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace
 from trioformer.sharding import Shares, open_shares
 from trioformer.sharding import _ownership as ownership
+from trioformer.sharding._open_shares import OpenShares
 from trioformer.sharding._ranges import range_of, shard_selector
-from trioformer.sharding._shares import OpenShares
 from trioformer.testing import ControlPlane
 
 By = Literal["namespace", "uid"]

@@ -16,6 +16,7 @@ from trioformer.client import Client
 from trioformer.leaderelection import Leadership
 from trioformer.leaderelection._leadership import Clocks, Loss, Term
 from trioformer.models.core_v1 import Pod
+from trioformer.sharding import Shares
 from trioformer.sharding._caches import ShareCaches
 from trioformer.sharding._held import CacheState
 from trioformer.sharding._kinds import KindShare
@@ -34,7 +35,7 @@ class Holding:
     nursery: trio.Nursery
     client: Client
     term: Term = attrs.field(factory=lambda: new_term())
-    caches: ShareCaches = attrs.field(factory=lambda: ShareCaches(GRACE))
+    caches: ShareCaches = attrs.field(factory=lambda: ShareCaches(Shares("tests", RANGES), GRACE))
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
     again: list[str] = attrs.field(factory=list)
     ended: list[str] = attrs.field(factory=list)

@@ -20,7 +20,7 @@ from trioformer.manager import ManagerContext, run_controllers
 from trioformer.models import KubernetesObject, ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace, Node, Pod, ServiceAccount
 from trioformer.sharding import Shares, open_shares
-from trioformer.sharding._shares import prepare_shares
+from trioformer.sharding._open_shares import prepare_shares
 from trioformer.testing import APIServer
 
 FOUR = Shares("tests", 4)

@@ -16,7 +16,7 @@ from trioformer.controller import Controller, Request
 from trioformer.models import ObjectMeta
 from trioformer.models.core_v1 import ConfigMap, Namespace
 from trioformer.sharding import Shares, open_shares
-from trioformer.sharding._shares import OpenShares
+from trioformer.sharding._open_shares import OpenShares
 from trioformer.testing import APIServer
 
 NAMESPACES = [f"team-{number}-prod" for number in range(40)]

@@ -1,8 +1,9 @@
 """Divide the objects of an operator between its replicas, by Leases.
 
-- ``_shares.py``: the public API, :class:`Shares` and :func:`open_shares`
-- ``_caches.py``: fills the caches of the own ranges, and ends their calls before a range is given away
-- ``_held.py``: a range that is held, and the calls in it
+- ``_shares.py``: how objects are divided, :class:`Shares`
+- ``_open_shares.py``: the part of one replica, :func:`open_shares`
+- ``_caches.py``: divides the kinds of a factory, and fills their caches with the own ranges
+- ``_held.py``: a range that is held, and the calls in it, which end before the range is given away
 - ``_kinds.py``: the range of each object of a kind, and the source of a range
 - ``_ranges.py``: the hashes, as kube-apiserver computes them
 - ``_ownership.py``: acquires, holds and gives up the Leases of ranges
@@ -11,7 +12,7 @@
 
 from __future__ import annotations
 
+from ._open_shares import open_shares as open_shares
 from ._shares import Shares as Shares
-from ._shares import open_shares as open_shares
 
 __all__ = ["Shares", "open_shares"]

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from ._shares import OpenShares as OpenShares
-from ._shares import prepare_shares as prepare_shares
+from ._open_shares import OpenShares as OpenShares
+from ._open_shares import prepare_shares as prepare_shares
