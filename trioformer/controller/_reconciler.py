@@ -99,12 +99,10 @@ class Reconciler(Generic[K]):
         if self.share is None:
             await self._handle(request)
             return
-        has_ended = False
         with self.share.open_call(str(request), _Again(self.queue, request)) as scope:
             if scope is not None:
                 await self._handle(request)
-                has_ended = True
-        if has_ended:
+        if scope is not None and not scope.cancelled_caught:
             return
         logger.debug("controller %s: %s is not in a range that this process owns", self.name, one_line(str(request)))
         if scope is not None and request in self.cancelled:  # the range was lost during the call
