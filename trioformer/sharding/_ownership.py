@@ -164,7 +164,7 @@ class Ownership:
         self.waits_for = ""
         """A live holder of other ranges, for which this member waits, or an empty string."""
         self._yields = False  # to an older member that divides the objects in another way
-        self._starting: trio.CancelScope | None = None
+        self._starting = trio.CancelScope()
         self.moves = 0
         """How often this member has acquired a range."""
         self._stopping = trio.Event()
@@ -191,8 +191,7 @@ class Ownership:
         """Leave: end the membership, then give up all ranges.  :meth:`run` returns when they are released."""
         self._stopping.set()
         self._changed.set()
-        if self._starting is not None:
-            self._starting.cancel()
+        self._starting.cancel()
 
     async def leave(self) -> None:
         """Stop, and wait until :meth:`run` has returned, if it was called."""
@@ -219,13 +218,10 @@ class Ownership:
         self._ended = trio.Event()
         try:
             async with trio.open_nursery() as nursery:
-                with trio.CancelScope() as self._starting:
-                    if self._stopping.is_set():
-                        self._starting.cancel()
+                with self._starting:
                     await nursery.start(self._informer.run)
                 if self._starting.cancelled_caught:
                     return  # the Leases cannot be listed, and nothing is owned
-                self._starting = None
                 for lease in self._informer.lister:  # before the first plan
                     self._see(lease)
                 nursery.start_soon(self._follow)
