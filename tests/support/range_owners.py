@@ -15,6 +15,7 @@ import trio
 from tests.support.lease_candidates import Fault, FaultInjector
 from trioformer.client import open_client
 from trioformer.leaderelection import LeaderElectionOptions, Leadership
+from trioformer.sharding import Shares
 from trioformer.sharding._ownership import Ownership
 from trioformer.testing import APIServer
 
@@ -78,16 +79,8 @@ class RangeOwners:
     ) -> None:
         transport = FaultInjector(self.server.http_transport(), self.nursery)
         async with open_client(self.server.config, http_transport=transport) as client:
-            ownership = Ownership(
-                client,
-                NAME,
-                namespace=NAMESPACE,
-                identity=identity,
-                ranges=ranges,
-                division=f"{ranges}-by-uid",
-                options=LeaderElectionOptions(**options),
-                hold=hold,
-            )
+            shares = Shares(NAME, ranges, "uid", namespace=NAMESPACE, options=LeaderElectionOptions(**options))
+            ownership = Ownership(client, shares, identity, hold)
             member = Member(ownership, transport, trio.CancelScope())
             self.members[identity] = member
             task_status.started(member)

@@ -94,17 +94,7 @@ async def prepare_shares(
     caches = ShareCaches(shares, grace)
     attach_shares(factory, caches)
     async with open_separate_client(client, purpose="shares") as own:
-        ownership = Ownership(
-            own,
-            shares.name,
-            namespace=shares.namespace,
-            identity=identity,
-            ranges=shares.ranges,
-            division=f"{shares.ranges}-by-{shares.by}",
-            options=shares.options,
-            hold=caches.hold,
-        )
-        yield OpenShares(shares, identity, ownership, caches)
+        yield OpenShares(shares, identity, Ownership(own, shares, identity, caches.hold), caches)
 
 
 @opened_by("shares", "async with open_shares(client, shares, factory) as opened:")

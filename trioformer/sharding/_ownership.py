@@ -34,10 +34,11 @@ from .._retry import REQUEST_ERRORS
 from ..cache import ApiListWatch, Deleted, ReflectorOptions, SharedInformer, Updated
 from ..client import Client
 from ..errors import DecodeError
-from ..leaderelection import LeaderElectionOptions, LeaderElector, Leadership
+from ..leaderelection import LeaderElector, Leadership
 from ..leaderelection._internal import LeaseRecord, claim_of, try_run
 from ..models.coordination_v1 import Lease
 from ._plan import Plan, RangeView, View, make_plan
+from ._shares import Shares
 
 QUIET_PERIOD: Final = 10.0
 """The time without a change of the live members before ranges are moved between them, in seconds."""
@@ -111,32 +112,17 @@ class Ownership:
 
     Args:
         client: The client, which should not share its rate limit with the reconciles.
-        name: The name of the shares, which begins the names of all Leases.
-        namespace: The namespace of all Leases.
-        identity: The identity of this member.  It must be unique, and a DNS subdomain, because it ends the name of the
-            member's Lease.
-        ranges: The number of ranges, which must be the same for all members.
-        division: A label value that describes how objects are divided.  Members with different values do not own
-            ranges at the same time.
-        options: The durations, which must be the same for all members.  ``on_new_leader`` is not used.
+        shares: The arguments.  Members that divide the objects in different ways do not own ranges at the same time.
+        identity: The identity of this member.
         hold: The leader code of one range.  It must run until it is cancelled, or until its event is set. Then it must
             end everything that it does for the range, and return.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        name: str,
-        *,
-        namespace: str,
-        identity: str,
-        ranges: int,
-        division: str,
-        options: LeaderElectionOptions,
-        hold: Hold,
-    ) -> None:
-        self._name, self._identity, self._division, self._hold = name, identity, division, hold
-        self._options = options = attrs.evolve(options, on_new_leader=None)
+    def __init__(self, client: Client, shares: Shares, identity: str, hold: Hold) -> None:
+        name, namespace = shares.name, shares.namespace
+        self._name, self._identity, self._hold = name, identity, hold
+        self._division = f"{shares.ranges}-by-{shares.by}"
+        self._options = options = attrs.evolve(shares.options, on_new_leader=None)
         labels = {**options.labels, SHARES: name, RANGES: self._division}
 
         def elector(lease: str, labels: Mapping[str, str], grace_period: float) -> LeaderElector:
@@ -148,7 +134,7 @@ class Ownership:
         self._api = client.api(Lease, namespace=namespace)
         self._member_lease = f"{name}-member-{identity}"
         self._member = elector(self._member_lease, labels, options.grace_period)
-        self._numbers = {f"{name}-range-{number}": number for number in range(ranges)}
+        self._numbers = {f"{name}-range-{number}": number for number in range(shares.ranges)}
         self._ranges = [
             _Range(elector(lease, {**labels, RANGE: str(number)}, math.inf)) for lease, number in self._numbers.items()
         ]

@@ -45,7 +45,7 @@ class Shares:
     """The unique identity of this replica, which must be a DNS subdomain.  The default, None, generates an identity
     from the host name and a random part."""
     options: LeaderElectionOptions = attrs.field(factory=LeaderElectionOptions, kw_only=True)
-    """The durations of the Leases."""
+    """The durations of the Leases.  ``on_new_leader`` is not used."""
 
     def __attrs_post_init__(self) -> None:
         ranges: object = self.ranges
