@@ -116,6 +116,23 @@ async def test_children_with_the_label_of_another_range_are_counted_and_logged(
     assert caplog.messages == ["ConfigMap default/a has the label range=3-of-16, but its owner is in range 4"]
 
 
+def written(uid: str = "", label: str = "") -> Any:
+    body = json.dumps({"metadata": {"labels": {"range": label}}}).encode() if label else b""
+    return SimpleNamespace(key="default/a", namespace="default", body=body, write=SimpleNamespace(uid=uid))
+
+
+async def test_a_write_is_shown_by_the_range_of_what_was_written(client: Client) -> None:
+    by_uid, by_label = share_of(client, "uid"), share_of(client, "label")
+    assert by_uid.part_of_write(written(UIDS[4])) == "4"
+    assert by_uid.part_of_write(written()) is None
+    assert by_label.part_of_write(written()) is None
+    by_label.record_deletion(config_map(labels={"range": label_value(3, RANGES)}))
+    assert by_label.part_of_write(written()) == "3"
+    assert by_label.part_of_write(written(label=label_value(5, RANGES))) == "5"  # created again, for another owner
+    by_label.read_with(lambda key: config_map(labels={"range": label_value(6, RANGES)}))
+    assert by_label.part_of_write(written()) == "6"
+
+
 def listing(*uids: str, selector: str = "") -> str:
     metadata = {"resourceVersion": "7", **({"shardInfo": {"selector": selector}} if selector else {})}
     items = [{"metadata": {"name": uid, "namespace": "default", "uid": uid}} for uid in uids]

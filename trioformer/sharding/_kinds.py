@@ -91,8 +91,11 @@ class KindShare(Generic[T]):
         return _part(self.number_of(obj))
 
     def part_of_key(self, key: str) -> str:
-        """Return the range of a key as text, or an empty string if it is not known."""
-        return _part(self._number_of_key(key))
+        """Return the range of a key as text, or an empty string if it is not known.
+
+        A deleted object tells nothing about another one with the same key.
+        """
+        return "" if self.by != "namespace" and self._cached(key) is None else _part(self._number_of_key(key))
 
     def part_of_write(self, written: WrittenObject) -> str | None:
         """Return the range of a written object, if this process caches it."""
