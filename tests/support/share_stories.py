@@ -145,6 +145,8 @@ class ShareStory:
         loads = [len(each) for each in owned.values()]
         if sum(loads) != RANGES or max(loads) - min(loads) > 1:
             return f"the ranges are not spread evenly: {loads}"
+        if restless := [each.name for each in owned if not each.is_settled(len(owned))]:
+            return f"{restless} may still give ranges up to a member that has ended"
         for replica, own in owned.items():
             for kind, informer in replica.informers.items():
                 objects = self.server.list(kind)

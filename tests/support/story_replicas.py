@@ -24,6 +24,7 @@ from trioformer.manager import ManagerContext, run_controllers
 from trioformer.models import KubernetesObject, ObjectMeta, key_of
 from trioformer.models.core_v1 import ConfigMap, ServiceAccount
 from trioformer.sharding import Shares
+from trioformer.sharding._open_shares import OpenShares
 
 if TYPE_CHECKING:
     from tests.support.share_stories import ShareStory
@@ -68,6 +69,7 @@ class Replica(httpx.AsyncBaseTransport):
     leases: dict[int, float] = attrs.field(factory=dict)
     """When the Leases of its ranges expire, unless they are renewed: counted from when a renewal was sent."""
     informers: dict[type[KubernetesObject], SharedInformer[Any]] = attrs.field(factory=dict)
+    opened: OpenShares | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if (current := current_request()) is not None:
@@ -106,6 +108,11 @@ class Replica(httpx.AsyncBaseTransport):
 
     def owned(self) -> set[int]:
         return {number for number, expires_at in self.leases.items() if trio.current_time() < expires_at}
+
+    def is_settled(self, members: int) -> bool:
+        """Return whether this replica knows who has ended, and gives no range up any more."""
+        state = None if self.opened is None else self.opened.state
+        return state is not None and len(state.members) == members and {*state.own.values()} <= {"ready"}
 
     # --- faults ---
 
@@ -162,7 +169,7 @@ class Replica(httpx.AsyncBaseTransport):
         self.informers[ConfigMap] = controller.owns(self.factory, ConfigMap, owner=ServiceAccount)
         for informer in self.informers.values():
             self.story.nursery.start_soon(self.follow, informer)
-        self.client = context.client
+        self.client, self.opened = context.client, context.shares
         return controller
 
     async def follow(self, informer: SharedInformer[Any]) -> None:
