@@ -86,8 +86,8 @@ class ScriptedListWatch:
 
     lists: list[ObjectList[Pod] | Exception] = attrs.field(factory=list)
     watches: list[list[Step] | Exception] = attrs.field(factory=list)
-    keep: Callable[[Pod], bool] | None = None
-    """Which objects of a list are not dropped."""
+    keep: Callable[[Pod], Pod | None] | None = None
+    """What a list contains of an object."""
     name: str = "Pod"
     kind: type[Pod] = Pod
     supports_watch_list: bool = False
@@ -113,7 +113,10 @@ class ScriptedListWatch:
         response = self.lists[0] if len(self.lists) == 1 else self.lists.pop(0)
         if isinstance(response, Exception):
             raise response
-        return attrs.evolve(response, items=tuple(filter(self.keep, response.items))) if self.keep else response
+        if self.keep is None:
+            return response
+        kept = [each for each in map(self.keep, response.items) if each is not None]
+        return attrs.evolve(response, items=tuple(kept))
 
     async def wait_to_retry(self, until: float) -> None:
         await trio.sleep_until(until)

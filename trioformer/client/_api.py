@@ -578,11 +578,11 @@ def located(
     return api._requests.locate(name, namespace)
 
 
-def without_retries(api: A, query: Mapping[str, str] = EMPTY_MAP, keep: Callable[[Any], bool] | None = None) -> A:
+def without_retries(api: A, query: Mapping[str, str] = EMPTY_MAP, keep: Callable[[Any], Any] | None = None) -> A:
     """Return a copy of an API that does not retry requests, and adds query parameters to each list and watch.
 
     The copy is for callers that retry on their own. After a 401, the request is still sent again with a new credential.
-    If ``keep`` is not None, its lists omit the objects for which it returns False.
+    If ``keep`` is not None, its lists contain what it returns for each object, without None.
     """
     found = copy(api)
     found._requests = attrs.evolve(api._requests, retries=False, query=query, keep=keep)

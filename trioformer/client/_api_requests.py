@@ -84,8 +84,8 @@ class ApiRequests(Generic[T]):
     retries: bool = True
     query: Mapping[str, str] = EMPTY_MAP
     """Further query parameters for lists and watches."""
-    keep: Callable[[T], bool] | None = None
-    """A function that returns whether a list needs an object."""
+    keep: Callable[[T], T | None] | None = None
+    """A function that returns what a list contains of an object, or None."""
 
     @classmethod
     def of(

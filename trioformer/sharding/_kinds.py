@@ -160,8 +160,8 @@ class KindShare(Generic[T]):
 
     # --- the source of ranges ---
 
-    def select(self, parts: Collection[str], keep: Callable[[T], bool] | None = None) -> ApiListWatch[T]:
-        """Return the source of the objects of some ranges, whose lists omit the objects that are not kept."""
+    def select(self, parts: Collection[str], keep: Callable[[T], T | None] | None = None) -> ApiListWatch[T]:
+        """Return the source of the objects of some ranges, whose lists contain what ``keep`` returns for each."""
         plain, numbers = self.plain, sorted(map(int, parts))
         labels, query = plain.label_selector, dict(plain.query)
         if self.by == "label":

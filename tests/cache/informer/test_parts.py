@@ -26,7 +26,7 @@ from trioformer.cache.informer._divided_source import DividedSource
 from trioformer.cache.informer._parts import Part, share_of
 from trioformer.client import Client, ObjectList
 from trioformer.errors import ConnectionFailedError, ExpiredError
-from trioformer.models.core_v1 import Pod
+from trioformer.models.core_v1 import Pod, PodSpec
 from trioformer.sharding._kinds import KindShare
 
 RANGES = 3
@@ -50,19 +50,24 @@ class Cache:
 
     client: Client
     by: str = "namespace"
+    transform: Callable[[Pod], Pod] | None = None
     source: ScriptedListWatch = attrs.field(factory=ScriptedListWatch)
     selected: list[list[str]] = attrs.field(factory=list)
+    kept: Callable[[Pod], Pod | None] = attrs.field(default=lambda _: None, init=False)
+    """What the last list contains of an object."""
     share: KindShare[Pod] = attrs.field(init=False)
     informer: SharedInformer[Pod] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         plain = ApiListWatch(self.client.api(Pod))
         self.share = KindShare(plain, self.by, RANGES, {}, "range")
-        self.informer = SharedInformer(DividedSource("pods", plain, self.share, self.select))
+        source = DividedSource("pods", plain, self.share, self.select)
+        self.informer = SharedInformer(source, transform=self.transform)
 
-    def select(self, parts: Collection[str], keep: Callable[[Pod], bool] | None) -> ScriptedListWatch:
+    def select(self, parts: Collection[str], keep: Callable[[Pod], Pod | None] | None) -> ScriptedListWatch:
         self.selected.append(sorted(parts))
         self.source.keep = keep
+        self.kept = keep or self.kept
         return self.source
 
     def part(self, namespace: str) -> str:
@@ -116,68 +121,53 @@ async def test_a_part_that_ends_is_released_and_not_deleted(
     assert cache.share.is_filtered is False
 
 
-async def test_a_new_part_is_listed_alone_and_then_one_watch_follows_all(
+async def test_all_parts_are_listed_when_one_begins_and_then_one_watch_follows_them(
     cache: Cache, autojump_clock: trio.testing.MockClock
 ) -> None:
     cache.script(
-        [listing(one("a", 3), version=3), listing(two("a", 4), two("b", 2), version=5)],
-        [[1.0, modified(one("a", 5)), None], [modified(one("a", 7)), modified(two("b", 9)), None]],
+        [listing(one("a", 3), version=3), listing(one("a", 5), one("b", 6), two("a", 4), version=6)],
+        [[1.0, modified(one("a", 5)), None], [modified(one("a", 7)), modified(two("a", 9)), None]],
     )
     first, second = cache.part(ONE), cache.part(TWO)
     with cache.informer.subscribe() as notifications:
         await cache.open(ONE).wait_until_listed()
         await trio.sleep(2)
         assert cache.source.open_watches == 1
+        (cached,) = cache.informer.lister
         await cache.open(TWO).wait_until_listed()
+        assert cache.kept(one("a", 5)) is cached  # an object that has not changed needs no memory
         await trio.sleep(1)
-        # A list with a resourceVersion and a limit is exactly at this version.
-        assert cache.source.asked == [("list", "0", "500"), ("watch", "3"), ("list", "5", "500"), ("watch", "5")]
-        assert cache.selected == [[first], [first], [second], sorted([first, second])]
+        assert cache.requests == ["list 0", "watch 3", "list 5", "watch 6"]
+        assert cache.selected == [[first], [first], *[sorted([first, second])] * 2]
         seen = [words(await anext(notifications)) for _ in range(6)]
-        assert seen == ["+a@3*", "a@3→5", "+a@4*", "+b@2*", "a@5→7", "b@2→9"]
-    assert sorted(each.resource_version for each in cache.informer.lister) == ["4", "7", "9"]
+        assert seen == ["+a@3*", "a@3→5", "+b@6", "+a@4*", "a@5→7", "a@4→9"]
+    assert sorted(each.resource_version for each in cache.informer.lister) == ["6", "7", "9"]
 
 
-@pytest.mark.parametrize("answer", [ExpiredError("too old", code=410), listing(two("a", 8), version=8)])
-async def test_all_parts_are_listed_if_the_server_does_not_have_the_exact_version(
-    cache: Cache, autojump_clock: trio.testing.MockClock, answer: ObjectList[Pod] | Exception
+async def test_an_object_is_transformed_again_when_it_is_listed_again(
+    client: Client, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
-    both = listing(one("b", 9), two("b", 9), version=9)
-    cache.script([listing(one("a", 3), version=3), answer, both], [])
-    await cache.open(ONE).wait_until_listed()
-    await cache.open(TWO).wait_until_listed()
-    assert cache.keys == [f"{ONE}/b", f"{TWO}/b"]
-    await trio.sleep(1)
-    assert cache.requests[-3:] == ["list 3", "list " if isinstance(answer, Exception) else "list 3", "watch 9"]
+    def with_node(obj: Pod) -> Pod:
+        assert not obj.spec.node_name  # not transformed before
+        return obj.evolve(spec=PodSpec(node_name="n", containers=()))
 
-
-async def test_a_list_after_a_failed_watch_contains_all_parts(
-    cache: Cache, autojump_clock: trio.testing.MockClock
-) -> None:
-    both = listing(one("b", 9), two("b", 9), version=9)
-    cache.script(
-        [listing(one("a", 3), version=3), listing(two("a", 2), version=3), both],
-        [[None], [1.0, ExpiredError("too old", code=410)]],
-    )
-    await cache.open(ONE).wait_until_listed()
-    await cache.open(TWO).wait_until_listed()
-    assert cache.keys == [f"{ONE}/a", f"{TWO}/a"]
-    await trio.sleep(60)
-    assert cache.keys == [f"{ONE}/b", f"{TWO}/b"]
-    assert cache.selected[-2:] == [sorted([cache.part(ONE), cache.part(TWO)])] * 2
-    assert cache.requests == ["list 0", "watch 3", "list 3", "watch 3", "list 3", "watch 9"]
+    cache = Cache(client, transform=with_node)
+    cache.script([listing(one("a", 3), version=3), listing(one("a", 3), two("a", 4), version=6)], [])
+    await nursery.start(cache.informer.run)
+    for namespace in (ONE, TWO):
+        await cache.open(namespace).wait_until_listed()
+    assert [each.spec.node_name for each in cache.informer.lister] == ["n", "n"]
 
 
 async def test_a_new_part_is_listed_again_until_a_list_succeeds(
     cache: Cache, autojump_clock: trio.testing.MockClock
 ) -> None:
     lost = ConnectionFailedError("no connection")
-    cache.script([listing(one("a", 3), version=3), lost, lost, listing(two("a", 2), version=3)], [])
+    cache.script([listing(one("a", 3), version=3), lost, lost, listing(one("a", 3), two("a", 2), version=3)], [])
     await cache.open(ONE).wait_until_listed()
-    second = cache.open(TWO)
-    await second.wait_until_listed()
+    await cache.open(TWO).wait_until_listed()
     assert cache.keys == [f"{ONE}/a", f"{TWO}/a"]
-    assert cache.selected[2:5] == [[cache.part(TWO)]] * 3
+    assert cache.requests[:5] == ["list 0", "watch 3", "list 3", "list 3", "list 3"]
 
 
 async def test_after_a_restored_backup_all_parts_are_listed(

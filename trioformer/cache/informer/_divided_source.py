@@ -1,10 +1,11 @@
 """The source of a divided cache, whose parts begin and end while the cache runs.
 
-One watch follows all parts.  When a part begins, the watch is interrupted, and the new part is listed alone, exactly at
-the resourceVersion that the watch has reached.  The next watch resumes there.  If the server has no such version, all
-parts are listed.
+One watch follows all parts.  When a part begins, the watch is interrupted, and all parts are listed: a list of the new
+part alone would be newer than the others, and the next watch could not follow both.  (At the version that the watch has
+reached, it could be a minute old.)
 
-A server may send the objects of other parts, too, which are dropped here.
+Objects that have not changed are dropped while the list arrives, and so are those of other parts, which a server may
+send, too.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import attrs
 import trio
 
 from ...client import ObjectList, Undecodable, WatchEvent
-from ...client._internal import PAGE_SIZE, UndecodableHandler
-from ...models import KubernetesObject
+from ...client._internal import UndecodableHandler
+from ...models import KubernetesObject, key_of
 from .._bad_objects import BadObject
 from ..reflector._list_watch import ApiListWatch, EventSource, ListAgain, ListWatch
 from ..store._delta_fifo import DeltaFIFO
@@ -40,8 +41,10 @@ class DividedSource(ListWatch[T]):
     """The source of the objects of all parts."""
     division: Share
     """The part of each object."""
-    select: Callable[[Collection[str], Callable[[T], bool] | None], ApiListWatch[T]]
-    """A function that returns the source of the objects of some parts, and what its lists keep of them."""
+    select: Callable[[Collection[str], Callable[[T], T | None] | None], ApiListWatch[T]]
+    """A function that returns the source of the objects of some parts, from what its lists keep of each object."""
+    cached: Callable[[str], T | None] = attrs.field(default=lambda _: None, init=False)
+    """A function that returns the cached object with a key; None for all if the reflector transforms objects."""
     parts: set[str] = attrs.field(factory=set, init=False)
     """The open parts."""
     since: float = attrs.field(default=-math.inf, init=False)
@@ -52,10 +55,8 @@ class DividedSource(ListWatch[T]):
     """The parts of the last list that are still open."""
     _requested: frozenset[str] = attrs.field(default=frozenset(), init=False)
     """The parts of the last request."""
-    _is_partial: bool = attrs.field(default=False, init=False)
-    """Whether the last list contains only new parts."""
     _is_interrupted: bool = attrs.field(default=False, init=False)
-    """Whether the last watch ended because a part began, so that the next one can resume."""
+    """Whether the last watch ended because a part began or ended, so that the next one can resume."""
     _watching: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
     _opened: trio.Event = attrs.field(factory=trio.Event, init=False)
 
@@ -109,11 +110,9 @@ class DividedSource(ListWatch[T]):
         for parts in groups:
             own = objects if is_whole else [each for each in objects if self.division.part_of(each) in parts]
             found.append((parts, own))
-        if not self._is_partial:
-            self.listed.clear()
-            if found:  # it also contains the bad objects whose keys do not tell their part
-                found[0] = (found[0][0] | {""}, found[0][1])
-        self.listed |= self._listing
+        if found:
+            found[0] = (found[0][0] | {""}, found[0][1])  # also the bad objects whose keys do not tell their part
+            self.listed = self._listing.copy()
         self._is_interrupted = False
         return found
 
@@ -122,28 +121,29 @@ class DividedSource(ListWatch[T]):
     async def list(
         self, *, resource_version: str, page_size: int | None, on_undecodable: UndecodableHandler
     ) -> ObjectList[T]:
-        """List the new parts after a watch that was interrupted, and otherwise all parts; wait for the first part."""
+        """List the objects of all parts; wait for the first part."""
         while not self.parts:
             self._opened = trio.Event()
             await self._opened.wait()
-        self._is_partial = self._is_interrupted and bool(self.listed) and resource_version not in ("", "0")
-        self._listing = self.parts - self.listed if self._is_partial else self.parts.copy()
-        self._requested = frozenset(self._listing)
-        if not self._listing:  # parts have ended, and the server sends less to the next watch
+        if self._is_interrupted and self.listed == self.parts and resource_version not in ("", "0"):
+            self._listing.clear()  # parts have ended, and the next watch asks for less
             await self.check(resource_version=resource_version)
             return ObjectList(items=(), resource_version=resource_version)
-        if self._is_partial:
-            page_size = PAGE_SIZE  # requests exactly this version, and not a newer one
-        source = self.select(self._requested, lambda obj: self._part_of(obj) in self._listing)
-        found = await source.list(
+        self._listing = self.parts.copy()
+        self._requested = frozenset(self._listing)
+        found = await self.select(self._requested, self._keep).list(
             resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
         )
         if self.division.by != "label":
             self.division.is_filtered = bool(found.shard_selector)
-        if self._is_partial and found.resource_version != resource_version:
-            self._is_interrupted = False
-            return await self.list(resource_version=resource_version, page_size=None, on_undecodable=on_undecodable)
         return found
+
+    def _keep(self, obj: T) -> T | None:
+        """Return what a list contains of an object: the cached one if it is equal, so that memory is freed at once."""
+        if self._part_of(obj) not in self._listing:
+            return None
+        known = self.cached(key_of(obj))
+        return known if known == obj else obj
 
     async def wait_to_retry(self, until: float) -> None:
         """Wait before the next request, coordinated with all other retries of the same client."""

@@ -112,6 +112,8 @@ class SharedInformer(Generic[T]):
             from ..store._division import DividedLister  # noqa: PLC0415  # most caches are not divided
 
             divided.division.read_with(self._indexer.get)
+            if transform is None:
+                divided.cached = self._indexer.get
             self._lister: Lister[T] = DividedLister[T]._create(*listed, share=divided.division)
         else:
             self._lister = Lister[T]._create(*listed)

@@ -173,8 +173,8 @@ class ApiListWatch(Generic[T]):
     """A field selector, or None for all objects."""
     query: Mapping[str, str] = attrs.field(default=EMPTY_MAP, converter=checked_query)
     """Further query parameters for each list and watch.  Only the server knows which objects they select."""
-    _keep: Callable[[T], bool] | None = attrs.field(default=None, repr=False, eq=False, alias="_keep", kw_only=True)
-    """A function that returns whether a list needs an object.  The others are dropped while the list arrives."""
+    _keep: Callable[[T], T | None] | None = attrs.field(default=None, repr=False, eq=False, alias="_keep", kw_only=True)
+    """A function that returns what a list contains of an object, or None.  It is called while the list arrives."""
     _api: Api[T] = attrs.field(
         default=attrs.Factory(lambda self: without_retries(self.api, self.query, self._keep), takes_self=True),
         init=False,

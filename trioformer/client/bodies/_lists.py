@@ -69,11 +69,11 @@ async def read_list(
     wire_format: WireFormat[T],
     where: str,
     on_undecodable: UndecodableHandler | None = None,
-    keep: Callable[[T], bool] | None = None,
+    keep: Callable[[T], T | None] | None = None,
 ) -> ObjectList[T]:
     """Decode one page of a list while it arrives, with a checkpoint about once per millisecond.
 
-    If ``keep`` is not None, the objects for which it returns False are dropped immediately.
+    If ``keep`` is not None, the list contains what it returns for each object, without None.
 
     Raises:
         StatusError: The body is the Status of a failure.
@@ -97,8 +97,9 @@ async def read_list(
             try:
                 obj = make_item(item)
                 first = first or item
-                if keep is None or keep(obj):
-                    objects.append(obj)
+                kept = obj if keep is None else keep(obj)
+                if kept is not None:
+                    objects.append(kept)
             except DecodeError as exc:
                 error = DecodeError(f"{where}: {exc}")  # without a cause: thousands of them may be kept
                 found = await undecodable_item(wire_format.name, item, error, slices, is_message=decoder is not None)
