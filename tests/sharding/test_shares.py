@@ -231,6 +231,48 @@ async def test_own_writes_are_waited_for_only_in_own_ranges(
         assert (first.times[1] - first.times[0] > 0.5) is is_own
 
 
+async def test_own_writes_do_not_wait_for_a_cache_that_has_ended(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with replica(server, FOUR) as only:
+        await trio.sleep(1)
+        async with only.factory.open_informer(ConfigMap, label_selector="!app") as other:
+            await other.wait_until_synced()
+        request = Request(NAMESPACES[0], "web")
+
+        async def write(_: Request) -> None:
+            only.work = None
+            await only.client.api(ConfigMap, NAMESPACES[0]).patch("web", {"data": {"a": "b"}})
+
+        only.work = write
+        only.times.clear()
+        only.controller.add(request)
+        await trio.sleep(400)
+        assert only.times[-1] - only.times[0] < 1
+
+
+async def test_ranges_that_are_held_stay_up_to_date_while_the_server_refuses_lists(
+    server: APIServer, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with replica(server, FOUR) as first:
+        async with replica(server, FOUR):
+            await trio.sleep(60)
+            kept, is_refused = min(first.keys), True
+            status = lambda _: 429 if is_refused else None  # noqa: E731
+            server.fail_next(10_000, verb="list", resource="configmaps", status=status)
+        await trio.sleep(30)
+        first.calls.clear()
+        for _ in range(3):
+            server.patch(ConfigMap, "web", {"data": {"a": str(trio.current_time())}}, namespace=kept.partition("/")[0])
+            await trio.sleep(60)
+        assert [str(each) for each in first.calls] == [kept] * 3
+        assert "listing" in first.shares.state.own.values()
+        is_refused = False
+        await trio.sleep(30)
+        assert first.keys == KEYS
+        assert set(first.shares.state.own.values()) == {"ready"}
+
+
 async def test_a_replica_is_ready_when_it_is_a_member(
     server: APIServer, autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
 ) -> None:

@@ -48,8 +48,8 @@ class KindShare(Generic[T]):
     """The names of the kinds with ``by="uid"`` or ``by="namespace"``, to check the labels of the objects they own."""
     is_filtered: bool | None = attrs.field(default=None, init=False)
     """Whether the server confirmed that it sends only the range; None before the first list."""
-    mislabelled: int = attrs.field(default=0, init=False)
-    """The number of objects whose label names another range than that of their owner."""
+    mislabelled: set[str] = attrs.field(factory=set, init=False)
+    """The uids of objects whose label names another range than that of their owner."""
     _deleted: dict[str, int] = attrs.field(factory=dict, init=False)
     """The ranges of deleted objects, by key, with ``by="uid"``."""
     _cached: Callable[[str], KubernetesObject | None] = attrs.field(default=lambda _: None, init=False)
@@ -117,6 +117,7 @@ class KindShare(Generic[T]):
     def record_deletion(self, obj: KubernetesObject) -> None:
         """Remember that the key of a deleted object belongs to this process."""
         number = self.number_of(obj)
+        self.mislabelled.discard(obj.uid)
         if self.by != "namespace" and number is not None:
             key = key_of(obj)
             self._deleted.pop(key, None)
@@ -184,8 +185,8 @@ class KindShare(Generic[T]):
         if owner is None or by is None:
             return
         expected = range_of(owner.uid if by == "uid" else obj.namespace or "", self.count)
-        if expected != number:
-            self.mislabelled += 1
+        if expected != number and obj.uid not in self.mislabelled:
+            self.mislabelled.add(obj.uid)
             if count := self._log_limit.count(None):
                 logger.warning(
                     "%s %s has the label %s=%s, but its owner is in range %d%s",

@@ -80,7 +80,7 @@ class OpenShares:
             waits_for=ownership.waits_for,
             filtered_by_server={str(each.resource): each.is_filtered for each in kinds},
             whole=tuple(sorted(self._caches.whole)),
-            mislabelled=sum(each.mislabelled for each in kinds),
+            mislabelled=sum(len(each.mislabelled) for each in kinds),
         )
 
 

@@ -31,7 +31,7 @@ import attrs
 import trio
 
 from .._retry import REQUEST_ERRORS
-from ..cache import ApiListWatch, Deleted, ReflectorOptions, SharedInformer, Updated
+from ..cache import ApiListWatch, Deleted, ReflectorOptions, SharedInformer, Subscription, Updated
 from ..client import Client
 from ..errors import DecodeError
 from ..leaderelection import LeaderElector, Leadership
@@ -203,20 +203,25 @@ class Ownership:
         """
         self._ended = trio.Event()
         try:
-            async with trio.open_nursery() as nursery:
-                with self._starting:
-                    await nursery.start(self._informer.run)
-                if self._starting.cancelled_caught:
-                    return  # the Leases cannot be listed, and nothing is owned
-                for lease in self._informer.lister:  # before the first plan
-                    self._see(lease)
-                nursery.start_soon(self._follow)
-                nursery.start_soon(self._be_member)
-                task_status.started()
-                await self._follow_plans(nursery)
-                nursery.cancel_scope.cancel()
+            # subscribed before the start, because the informer ends at once if it is cancelled
+            with self._informer.subscribe() as notifications:
+                await self._run(notifications, task_status)
         finally:
             self._ended.set()
+
+    async def _run(self, notifications: Subscription[Lease], task_status: trio.TaskStatus[None]) -> None:
+        async with trio.open_nursery() as nursery:
+            with self._starting:
+                await nursery.start(self._informer.run)
+            if self._starting.cancelled_caught:
+                return  # the Leases cannot be listed, and nothing is owned
+            for lease in self._informer.lister:  # before the first plan
+                self._see(lease)
+            nursery.start_soon(self._follow, notifications)
+            nursery.start_soon(self._be_member)
+            task_status.started()
+            await self._follow_plans(nursery)
+            nursery.cancel_scope.cancel()
 
     # --- membership -------------------------------------------------------------------------------------------------
 
@@ -244,15 +249,14 @@ class Ownership:
 
     # --- observations -----------------------------------------------------------------------------------------------
 
-    async def _follow(self) -> None:
-        with self._informer.subscribe() as notifications:
-            async for each in notifications:
-                if isinstance(each, Deleted):
-                    # The holder of a range that was deleted creates its Lease again, so this is not a release.
-                    self._sightings.pop(each.object.name, None)
-                    self._changed.set()
-                else:
-                    self._see(each.new if isinstance(each, Updated) else each.object)
+    async def _follow(self, notifications: Subscription[Lease]) -> None:
+        async for each in notifications:
+            if isinstance(each, Deleted):
+                # The holder of a range that was deleted creates its Lease again, so this is not a release.
+                self._sightings.pop(each.object.name, None)
+                self._changed.set()
+            else:
+                self._see(each.new if isinstance(each, Updated) else each.object)
 
     def _see(self, lease: Lease) -> None:
         last = self._sightings.get(lease.name)

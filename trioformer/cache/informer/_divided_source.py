@@ -4,6 +4,8 @@ One watch follows all parts.  When a part begins, the watch is interrupted, and 
 part alone would be newer than the others, and the next watch could not follow both.  (At the version that the watch has
 reached, it could be a minute old.)
 
+If the server refuses the list, the parts that are cached are watched before it is repeated.
+
 Objects that have not changed are dropped while the list arrives, and so are those of other parts, which a server may
 send, too.
 """
@@ -13,22 +15,27 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 import attrs
 import trio
 
+from ..._retry import REQUEST_ERRORS, Outcome, outcome_of
 from ...client import ObjectList, Undecodable, WatchEvent
 from ...client._internal import UndecodableHandler
 from ...models import KubernetesObject, key_of
 from .._bad_objects import BadObject
 from ..reflector._list_watch import ApiListWatch, EventSource, ListAgain, ListWatch
+from ..reflector._options import logger
 from ..store._delta_fifo import DeltaFIFO
 
 if TYPE_CHECKING:
     from ..store._division import Share
 
 T = TypeVar("T", bound=KubernetesObject)
+
+LIST_AGAIN_AFTER: Final = 5.0
+"""How long the listed parts are watched after a list for a new part has failed, in seconds."""
 
 
 @final
@@ -57,6 +64,8 @@ class DividedSource(ListWatch[T]):
     """The parts of the last request."""
     _is_interrupted: bool = attrs.field(default=False, init=False)
     """Whether the last watch ended because a part began or ended, so that the next one can resume."""
+    _list_at: float = attrs.field(default=-math.inf, init=False)
+    """When to list again after a list of a new part has failed, while the others are watched."""
     _watching: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
     _opened: trio.Event = attrs.field(factory=trio.Event, init=False)
 
@@ -86,6 +95,7 @@ class DividedSource(ListWatch[T]):
         if not self.parts:
             self.since = trio.current_time()
         self.parts.add(part)
+        self._list_at = -math.inf
         self._opened.set()
         self._watching.cancel()
 
@@ -125,16 +135,26 @@ class DividedSource(ListWatch[T]):
         while not self.parts:
             self._opened = trio.Event()
             await self._opened.wait()
-        if self._is_interrupted and self.listed == self.parts and resource_version not in ("", "0"):
+        can_resume = self._is_interrupted and bool(self.listed) and resource_version not in ("", "0")
+        if can_resume and self.listed == self.parts:
             self._listing.clear()  # parts have ended, and the next watch asks for less
             await self.check(resource_version=resource_version)
             return ObjectList(items=(), resource_version=resource_version)
         self._listing = self.parts.copy()
         self._requested = frozenset(self._listing)
-        found = await self.select(self._requested, self._keep).list(
-            resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
-        )
-        if self.division.by != "label":
+        self.division.is_filtered = None
+        try:
+            found = await self.select(self._requested, self._keep).list(
+                resource_version=resource_version, page_size=page_size, on_undecodable=self._heard(on_undecodable)
+            )
+        except REQUEST_ERRORS as error:
+            if not can_resume or outcome_of(error) not in (Outcome.OVERLOADED, Outcome.FAILED):
+                raise
+            self._list_at = trio.current_time() + LIST_AGAIN_AFTER
+            logger.warning("%s: %s; listing again in %g s", self.name, error, LIST_AGAIN_AFTER)
+            self._listing.clear()
+            return ObjectList(items=(), resource_version=resource_version)
+        if self.division.by != "label" and self.division.is_filtered is None:
             self.division.is_filtered = bool(found.shard_selector)
         return found
 
@@ -162,12 +182,13 @@ class DividedSource(ListWatch[T]):
         send_initial_events: bool,
         on_undecodable: UndecodableHandler,
     ) -> AsyncGenerator[EventSource[T], None]:
-        """Open a watch of the objects of all parts, which ends with `ListAgain` when a part begins."""
-        with trio.CancelScope() as self._watching:
-            if not self.parts or self.listed != self.parts:
+        """Open a watch of the objects of the listed parts, which ends with `ListAgain` when a part begins."""
+        deadline = math.inf if self.listed == self.parts else self._list_at
+        with trio.CancelScope(deadline=deadline) as self._watching:
+            if not self.listed:
                 self._watching.cancel()
             await trio.lowlevel.checkpoint_if_cancelled()
-            self._requested = frozenset(self.parts)
+            self._requested = frozenset(self.listed)
             async with self.select(self._requested, None).watch(
                 resource_version=resource_version,
                 timeout_seconds=timeout_seconds,

@@ -33,13 +33,16 @@ class Part:
         divided.open(name)
         informer._versions.open(name)
         self._showing_writes = ExitStack()
-        self._showing_writes.enter_context(informer._showing_writes({name: divided.plain}))
+        if not informer._stopped.is_set():
+            self._showing_writes.enter_context(informer._showing_writes({name: divided.plain}))
+            informer._part_writes[name] = self._showing_writes
 
     def close(self) -> None:
         """Queue the removal of the objects of the part from the cache, with `Released`."""
         self._source.close(self._name)
         self._informer._versions.remove(self._name)
         self._informer._fifo.release_part(self._name)
+        self._informer._part_writes.pop(self._name, None)
         self._showing_writes.close()
 
     @property

@@ -9,7 +9,7 @@ import enum
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Generic, TypeVar, final
 
 import trio
@@ -118,6 +118,8 @@ class SharedInformer(Generic[T]):
         else:
             self._lister = Lister[T]._create(*listed)
         self._final_state: InformerState | None = None
+        self._part_writes: dict[str, ExitStack] = {}
+        """What lets writes wait for the parts of a divided cache; closed with the part or with the informer."""
         self._phase = _Phase.NEW
         check_resync_period(resync_period)
         self._resync_period = self._check_period = resync_period
@@ -432,6 +434,8 @@ class SharedInformer(Generic[T]):
             )
             self._phase = _Phase.STOPPED
             self._versions.close()
+            for each in self._part_writes.values():
+                each.close()
             self._synced_or_stopped.set()
             self._stopped.set()
             self._processor.close()
