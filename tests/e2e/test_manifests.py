@@ -81,9 +81,9 @@ async def test_200_manifests_are_applied_and_kubectl_finds_no_difference(
                 return Counter(result.action for result in await delete_manifests(client, manifests, wait=True))
 
         assert await apply() == {"created": TOTAL}
+        await wait_until_ready(client, manifests)  # until then, controllers change the status between kubectl's reads
         await check_no_difference(assets, cluster, directory)
         assert await apply() == {"unchanged": TOTAL}
-        await wait_until_ready(client, manifests)
         await check_no_difference(assets, cluster, directory)
         assert await delete() == {"deleted": TOTAL}
         assert await delete() == {"absent": TOTAL}
