@@ -147,11 +147,11 @@ class Ownership:
         """The live members, and the ranges that each asks for."""
         self._quiet_at = self._live_since = math.inf
         self._plan: Plan | None = None
-        self.waits_for = ""
+        self.waits_for: str = ""
         """A live holder of other ranges, for which this member waits, or an empty string."""
         self._yields = False  # to an older member that divides the objects in another way
         self._starting = trio.CancelScope()
-        self.moves = 0
+        self.moves: int = 0
         """How often this member has acquired a range."""
         self._stopping = trio.Event()
         self._has_left = False
