@@ -85,7 +85,7 @@ class ApiRequests(Generic[T]):
     query: Mapping[str, str] = EMPTY_MAP
     """Further query parameters for lists and watches."""
     keep: Callable[[T], T | None] | None = None
-    """A function that returns what a list contains of an object, or None."""
+    """A function that returns the object to put into a list for each received one, or None to drop it."""
 
     @classmethod
     def of(

@@ -162,7 +162,7 @@ class KindShare(Generic[T]):
     # --- the source of ranges ---
 
     def select(self, parts: Collection[str], keep: Callable[[T], T | None] | None = None) -> ApiListWatch[T]:
-        """Return the source of the objects of some ranges, whose lists contain what ``keep`` returns for each."""
+        """Return the source of some ranges.  Its lists contain what ``keep`` returns for each received object."""
         plain, numbers = self.plain, sorted(map(int, parts))
         labels, query = plain.label_selector, dict(plain.query)
         if self.by == "label":

@@ -193,7 +193,7 @@ async def test_lists_and_bookmarks_of_a_namespace_are_about_it_alone() -> None:
     sink = NamespacedSink(queue, "shop")
     sink.bookmark("6")
     assert await popped(queue) == "shop@6"
-    sink.replace([], "9")
+    sink.replace([], "9", bad={})
     listed = await queue.pop()
     assert isinstance(listed, Replaced)
     assert listed.parts == ("shop",)

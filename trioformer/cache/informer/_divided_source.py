@@ -6,8 +6,8 @@ reached, it could be a minute old.)
 
 If the server refuses the list, the parts that are cached are watched before it is repeated.
 
-Objects that have not changed are dropped while the list arrives, and so are those of other parts, which a server may
-send, too.
+While a list arrives, objects that have not changed are replaced by the cached ones.  Objects of other parts, which a
+server may send, too, are dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ...models import KubernetesObject, key_of
 from .._bad_objects import BadObject
 from ..reflector._list_watch import ApiListWatch, EventSource, ListAgain, ListWatch
 from ..reflector._options import logger
-from ..store._delta_fifo import DeltaFIFO
+from ..store._delta_fifo import DeltaFIFO, NamespacedSink
 
 if TYPE_CHECKING:
     from ..store._division import Share
@@ -49,7 +49,8 @@ class DividedSource(ListWatch[T]):
     division: Share
     """The part of each object."""
     select: Callable[[Collection[str], Callable[[T], T | None] | None], ApiListWatch[T]]
-    """A function that returns the source of the objects of some parts, from what its lists keep of each object."""
+    """A function that returns the source of some parts, given their names, and a function that returns the object to
+    put into a list for each received one, or None to drop it."""
     cached: Callable[[str], T | None] = attrs.field(default=lambda _: None, init=False)
     """A function that returns the cached object with a key; None for all if the reflector transforms objects."""
     parts: set[str] = attrs.field(factory=set, init=False)
@@ -63,7 +64,7 @@ class DividedSource(ListWatch[T]):
     _requested: frozenset[str] = attrs.field(default=frozenset(), init=False)
     """The parts of the last request."""
     _is_interrupted: bool = attrs.field(default=False, init=False)
-    """Whether the last watch ended because a part began or ended, so that the next one can resume."""
+    """Whether the last watch ended because a part began or ended, so that the next watch can resume."""
     _list_at: float = attrs.field(default=-math.inf, init=False)
     """When to list again after a list of a new part has failed, while the others are watched."""
     _watching: trio.CancelScope = attrs.field(factory=trio.CancelScope, init=False)
@@ -107,24 +108,15 @@ class DividedSource(ListWatch[T]):
         if not self.parts or self.division.is_filtered is not False:
             self._watching.cancel()  # so that the server sends less
 
-    def take_list(self, objects: Sequence[T]) -> list[tuple[frozenset[str], Sequence[T]]]:
-        """Record that the reflector has a complete list.
-
-        Returns:
-            The parts that were in the cache before, and then those that were not: their names and their objects.
-        """
-        kept = frozenset(self._listing & self.listed)
-        groups = [each for each in (kept, frozenset(self._listing - kept)) if each]
-        is_whole = len(groups) == 1 and self._listing == self._requested  # no part has ended meanwhile
-        found: list[tuple[frozenset[str], Sequence[T]]] = []
-        for parts in groups:
-            own = objects if is_whole else [each for each in objects if self.division.part_of(each) in parts]
-            found.append((parts, own))
-        if found:
-            found[0] = (found[0][0] | {""}, found[0][1])  # also the bad objects whose keys do not tell their part
+    def take_list(self, objects: Sequence[T]) -> tuple[frozenset[str], Sequence[T]]:
+        """Record that the reflector has a complete list; return the listed parts and their objects."""
+        parts, part_of = frozenset(self._listing), self.division.part_of
+        if parts:
             self.listed = self._listing.copy()
         self._is_interrupted = False
-        return found
+        if parts == self._requested:
+            return parts, objects
+        return parts, [each for each in objects if part_of(each) in parts]  # a part has ended meanwhile
 
     # --- the source of a reflector ---
 
@@ -240,14 +232,12 @@ class _PartsEvents(Generic[T]):
 
 
 @final
-class PartsSink(Generic[T]):
-    """The sink of the reflector of a divided cache."""
+class PartsSink(NamespacedSink[T]):
+    """A sink for the reflector of a divided cache; its lists and bookmarks apply to the open parts."""
 
     def __init__(self, fifo: DeltaFIFO[T], source: DividedSource[T]) -> None:
-        self._fifo, self._source = fifo, source
-        self.add, self.update, self.delete = fifo.add, fifo.update, fifo.delete
-        self.quarantine, self.delete_key = fifo.quarantine, fifo.delete_key
-        self.wait_for_room, self.hold, self.release = fifo.wait_for_room, fifo.hold, fifo.release
+        super().__init__(fifo, "")
+        self._source = source
 
     def bookmark(self, resource_version: str) -> None:
         """Queue a bookmark for each part that has been listed."""
@@ -255,11 +245,7 @@ class PartsSink(Generic[T]):
             self._fifo.bookmark(resource_version, namespace=part)
 
     def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject]) -> None:
-        """Queue a complete list of the listed parts."""
-        for parts, own in self._source.take_list(objects):
-            self._fifo.replace(own, resource_version, bad=bad, parts=parts)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether the queue accepts more changes without waiting."""
-        return self._fifo.has_room
+        """Queue a complete list of the open parts, and of the bad objects whose keys do not tell their part."""
+        parts, own = self._source.take_list(objects)
+        if parts:
+            self._fifo.replace(own, resource_version, bad=bad, parts=parts | {""})

@@ -262,7 +262,6 @@ class ProcessLoop(Generic[T]):
         """
         indexer, parts, division = self._indexer, batch.parts, self._division
         is_first = bool(self._unlisted)
-        is_new_part = division is not None and any(map(self._versions.is_unlisted, parts))
         bad = dict(batch.bad)
         content: list[T] = []
         gone: list[Notification[T]] = []
@@ -295,7 +294,8 @@ class ProcessLoop(Generic[T]):
                 if old is not None:
                     changed[key] = changes_between(old, obj)
                 elif not is_first:
-                    changed[key] = (Added(obj, is_initial=is_new_part),)
+                    is_initial = division is not None and self._versions.is_unlisted(division.part_of(obj))
+                    changed[key] = (Added(obj, is_initial=is_initial),)
             if slices.is_over():
                 await slices.checkpoint()
         staged, failed = await indexer.stage(content, self._quarantine.entries)

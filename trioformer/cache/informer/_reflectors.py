@@ -80,7 +80,7 @@ class Reflectors(Generic[T]):
 
             if isinstance(source, DividedSource):
                 self.division, self.divided, sink = source.division, source, source.sink(fifo)
-                options = attrs.evolve(options, watch_list=False)  # a new part is listed beside those that are cached
+                options = attrs.evolve(options, watch_list=False)  # which would take much longer when a part begins
         self.parts[""] = Reflector(source, sink, options, transform=transform)
 
     def report_undecodable(self, part: str, obj: T, error: DecodeError) -> None:

@@ -174,7 +174,8 @@ class ApiListWatch(Generic[T]):
     query: Mapping[str, str] = attrs.field(default=EMPTY_MAP, converter=checked_query)
     """Further query parameters for each list and watch.  Only the server knows which objects they select."""
     _keep: Callable[[T], T | None] | None = attrs.field(default=None, repr=False, eq=False, alias="_keep", kw_only=True)
-    """A function that returns what a list contains of an object, or None.  It is called while the list arrives."""
+    """A function that is called while a list arrives.  For each received object, it returns the object to put into the
+    list, or None to drop it."""
     _api: Api[T] = attrs.field(
         default=attrs.Factory(lambda self: without_retries(self.api, self.query, self._keep), takes_self=True),
         init=False,

@@ -260,7 +260,6 @@ class DeltaFIFO(Generic[T]):
             self._room_freed.set()
 
 
-@final
 class NamespacedSink(Generic[T]):
     """A sink for the reflector of one namespace; its lists and bookmarks apply only to this namespace."""
 
@@ -275,7 +274,7 @@ class NamespacedSink(Generic[T]):
         """Queue a bookmark for this sink's namespace."""
         self._fifo.bookmark(resource_version, namespace=self._namespace)
 
-    def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject] = _NOTHING) -> None:
+    def replace(self, objects: Sequence[T], resource_version: str, *, bad: Mapping[str, BadObject]) -> None:
         """Queue a complete list for this sink's namespace."""
         self._fifo.replace(objects, resource_version, bad=bad, parts=(self._namespace,))
 
